@@ -1,0 +1,8 @@
+// Package httpparse reads and writes HTTP/1.1 messages (RFC 9112) on byte
+// slices. It does no I/O and starts no goroutine.
+//
+// Bytes: every slice in a parsed head is a view into the input. It is borrowed
+// and dies with the input; whoever keeps it copies it.
+// Strictness: a message that two readers could understand differently is
+// refused, never repaired.
+package httpparse
