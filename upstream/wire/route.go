@@ -1,16 +1,15 @@
 package wire
 
-// A Shape is one family of JSON: how requests, answers and errors look.
-type Shape uint8
+import "relay/store/catalog"
+
+// A Shape is the catalog's word for a family of JSON.
+type Shape = catalog.Shape
 
 // The two shapes.
 const (
-	OpenAI Shape = iota
-	Anthropic
+	OpenAI    = catalog.OpenAI
+	Anthropic = catalog.Anthropic
 )
-
-// String is the name used in the catalog and in metrics.
-func (s Shape) String() string { return [...]string{"openai", "anthropic"}[s] }
 
 // A RouteID names what a path asks for.
 type RouteID uint8

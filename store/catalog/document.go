@@ -1,0 +1,4 @@
+package catalog
+
+// Document is one catalog file.
+type Document struct{}
