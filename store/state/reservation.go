@@ -2,13 +2,6 @@ package state
 
 import "relay/store/catalog"
 
-// GroupsMax is how many counter groups one request may touch: policy, relay
-// key, account, host key.
-const GroupsMax = 4
-
-// RulesMax is how many limits one group may have.
-const RulesMax = 8
-
 // A Verb says what a Reservation wants.
 type Verb uint8
 
@@ -35,5 +28,34 @@ type Reservation struct {
 	RetryNs int64         // until the rule could grant; for concurrency a hint
 	Lost    bool          // the store could not be asked: neither granted nor denied
 
-	held [GroupsMax]uint8 // slots taken, builder's use
+	// held is how many concurrency slots each group has lent. A granted Reserve
+	// sets it, Release takes it back to zero, nothing else touches it.
+	held [GroupsMax]uint8
+}
+
+// Holds reports whether the reservation keeps slots, so that a Release must
+// follow. It is false before the grant, after a denial and after the Release.
+func (r *Reservation) Holds() bool { return r.held != [GroupsMax]uint8{} }
+
+// begin clears the answer of an earlier use.
+func (r *Reservation) begin() {
+	if r.Holds() {
+		panic("BUG: a reservation is used again before its release")
+	}
+	r.Granted, r.Lost, r.Denied, r.RetryNs, r.Limit = false, false, 0, 0, catalog.Limit{}
+}
+
+// group is the i-th group that counts, or nil: a group without limits counts
+// nothing, and a group that is named twice counts once.
+func (r *Reservation) group(i int) *catalog.Group {
+	g := r.Groups[i]
+	if len(g.Limits) == 0 {
+		return nil
+	}
+	for _, earlier := range r.Groups[:i] {
+		if earlier.ID == g.ID {
+			return nil
+		}
+	}
+	return g
 }
