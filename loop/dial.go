@@ -11,7 +11,7 @@ type Dial struct {
 
 	Fault DialFault // set by the dialer on failure
 	Text  string    // its error text, for the log
-	owner *attempt  // nil when the exchange has gone: a connection then goes to the pool
+	owner *attempt  // loop's own: who waits for it; nil when nobody does any more
 }
 
 // A DialFault is why a dial failed.

@@ -115,30 +115,15 @@ func ErrorLabel(i int) string { return wire.Error(i).String() }
 // goroutine and must not block; a loop that is stuck does not answer.
 type Scrape struct {
 	Metrics Metrics
-	Drained bool // no exchange is left and no client is connected
+	Drained bool // the drain is over: no client is connected
 	Reply   func(*Scrape)
 }
 
 // Deliver copies the metrics.
-func (s *Scrape) Deliver(l *Loop) { panic("BUG: not built") }
-
-// Tables is a Message that gives a loop a new generation of the catalog.
-type Tables struct{ Tables *catalog.Tables }
-
-// Deliver switches new requests to the tables. Running exchanges keep theirs.
-func (t Tables) Deliver(l *Loop) { panic("BUG: not built") }
-
-// Drain is a Message that starts the end of a loop: answers say
-// Connection: close, idle clients are closed soon. At DeadlineNs on the loop's
-// clock, what still runs gets an error in its shape and is closed.
-type Drain struct{ AfterNs int64 } // nanoseconds from delivery to the deadline
-
-// Deliver starts the drain.
-func (d Drain) Deliver(l *Loop) { panic("BUG: not built") }
-
-// Yield is a Message that makes a loop close one idle connection to a host,
-// so that another loop may open one within the host's max_connections.
-type Yield struct{ Host *catalog.Host }
-
-// Deliver closes the connection that was idle longest, if there is one.
-func (y Yield) Deliver(l *Loop) { panic("BUG: not built") }
+func (s *Scrape) Deliver(l *Loop) {
+	s.Metrics = l.metrics
+	s.Metrics.BudgetUsed = l.buffers.used
+	s.Metrics.Timers = l.wheel.armed
+	s.Drained = l.draining && l.metrics.Clients == 0 && l.metrics.Exchanges == 0
+	s.Reply(s)
+}

@@ -1,0 +1,339 @@
+package loop
+
+import (
+	"relay/httpparse"
+	"relay/upstream"
+	"relay/upstream/wire"
+	"relay/usage"
+)
+
+// answerMode is what happens to the body of an upstream's answer.
+type answerMode uint8
+
+const (
+	holding   answerMode = iota // kept until it is whole and proved, within a bound
+	streaming                   // events are passed on as they come
+	passing                     // bytes are passed on as they come
+)
+
+// answer is the upstream's answer on its way to the client. It is part of its
+// exchange.
+// Invariant: head is set from the head's arrival until it is at the client.
+type answer struct {
+	json      wire.Answer
+	stream    wire.Stream
+	head      []byte   // the upstream's head: borrowed within its callback, then kept
+	held      []byte   // body so far, while holding
+	rest      []byte   // borrowed last piece of the body, for finish in the same callback
+	status    int      // the upstream's; 0 = no head yet
+	lastNs    int64    // last byte from the upstream
+	outNs     int64    // last byte given to the client
+	bodyOut   int64    // body bytes given to the client
+	announced int64    // length of the body as the upstream said it, or -1
+	inflater  Inflater // set while the body has to be decoded
+	encoded   int      // bytes that the inflater has not used up
+	mode      answerMode
+	source    uint8 // who made the answer that the client gets
+	headKept  bool  // head is ours, not borrowed
+	tap       bool  // json reads along
+	nextOwed  bool  // the inflater waits to be asked for the next piece
+	chunked   bool  // the client gets chunks
+	decoded   bool  // the client gets the body without the upstream\'s encoding
+}
+
+// begin takes the upstream's head and decides what happens to the body. It
+// reports false when the attempt failed by it.
+func (a *answer) begin(x *exchange, r *httpparse.Response) bool {
+	l := x.loop
+	a.status, a.announced = r.Status, -1
+	if r.Body == httpparse.ByLength {
+		a.announced = r.ContentLength
+	}
+	x.takeHostID(r)
+	if encoding := r.Field("content-encoding"); encoding != nil && !httpparse.EqualFold(encoding, "identity") {
+		if !a.inflate(x, encoding) {
+			return false
+		}
+	}
+	fault := upstream.StatusFault(r.Status)
+	contentType := r.Field("content-type")
+	json := hasPrefixFold(contentType, "application/json")
+	switch {
+	case fault == upstream.CredentialRefused || fault == upstream.BadAnswer:
+		if fault == upstream.CredentialRefused {
+			l.metrics.KeysDown++
+		}
+		x.fail(fault)
+		return false
+	case r.Status >= 400:
+		a.mode = holding
+	case hasPrefixFold(contentType, "text/event-stream"):
+		a.mode = streaming
+		a.stream.Reset(x.route.ID, x.strip)
+	case json || len(contentType) == 0 && r.Status != 204:
+		a.mode, a.tap = holding, true
+		a.json.Reset(x.route.ID)
+	case hasPrefixFold(contentType, "text/html"):
+		x.fail(upstream.BadAnswer)
+		return false
+	default:
+		a.mode = passing
+	}
+	a.lastNs, a.outNs = l.nowNs, l.nowNs
+	x.silenceTimer()
+	return true
+}
+
+// keepHead copies a borrowed head that is needed beyond its callback.
+func (a *answer) keepHead(l *Loop) {
+	if a.head != nil && !a.headKept {
+		a.head = append(l.buffers.take(len(a.head)), a.head...)
+		a.headKept = true
+	}
+}
+
+// dropHead forgets the head once it is at the client or of no use.
+func (a *answer) dropHead(l *Loop) {
+	if a.headKept {
+		l.buffers.give(a.head)
+	}
+	a.head, a.headKept = nil, false
+}
+
+// discard forgets an answer that is not passed on.
+func (a *answer) discard(l *Loop) {
+	a.dropHead(l)
+	l.buffers.give(a.held)
+	a.held, a.rest = nil, nil
+	a.tap, a.nextOwed = false, false
+	if a.inflater != nil {
+		a.inflater.Stop()
+		a.inflater, a.encoded = nil, 0
+	}
+}
+
+// take takes a piece of the body. last says that the announced length ends
+// with it; finish follows in the same callback.
+func (a *answer) take(x *exchange, p []byte, last bool) {
+	if a.inflater == nil {
+		a.takePlain(x, p, last)
+		return
+	}
+	a.encoded += len(p)
+	a.inflater.Write(p)
+	x.pauseForInflater()
+}
+
+// takePlain takes a piece of the body that is not encoded.
+func (a *answer) takePlain(x *exchange, p []byte, last bool) {
+	l := x.loop
+	if a.tap {
+		a.json.Feed(p)
+	}
+	switch {
+	case a.mode == streaming:
+		a.relay(x, p)
+	case last && len(a.held) == 0:
+		a.rest = p
+	case a.mode == passing:
+		a.pass(x, p)
+	case len(a.held)+len(p) > heldBytesMax || !l.buffers.room(int64(len(p))):
+		a.mode = passing // too long to be held: from here on a break is seen as a break
+		held := a.held
+		a.held = nil
+		a.pass(x, held)
+		l.buffers.give(held)
+		a.pass(x, p)
+	default:
+		if a.held == nil {
+			a.held = l.buffers.take(len(p))
+		}
+		a.held = append(l.buffers.grow(a.held, len(p)), p...)
+	}
+}
+
+// pass gives body bytes to the client.
+func (a *answer) pass(x *exchange, p []byte) {
+	c := x.client
+	if x.state == waiting {
+		a.commit(x, a.announced)
+	}
+	a.written(x, len(p))
+	if a.chunked {
+		c.put(httpparse.AppendChunk(c.room(len(p)+16), p))
+	} else {
+		c.write(p)
+	}
+	x.pauseForClient()
+}
+
+// relay gives the events in p to the client.
+func (a *answer) relay(x *exchange, p []byte) {
+	l := x.loop
+	l.scratch = a.stream.Feed(l.scratch[:0], p)
+	if len(l.scratch) == 0 {
+		return
+	}
+	a.send(x, l.scratch)
+	x.pauseForClient()
+}
+
+// send gives event bytes to the client, the head before the first.
+func (a *answer) send(x *exchange, p []byte) {
+	if x.state == waiting {
+		a.commit(x, -1)
+	}
+	a.written(x, len(p))
+	c := x.client
+	if a.chunked {
+		c.put(httpparse.AppendChunk(c.room(len(p)+16), p))
+	} else {
+		c.write(p)
+	}
+}
+
+// written counts body bytes given to the client.
+func (a *answer) written(x *exchange, n int) {
+	l := x.loop
+	a.outNs = l.nowNs
+	a.bodyOut += int64(n)
+	if x.firstNs == 0 && n > 0 && (a.mode != streaming || a.stream.Events > 0) { // a keep-alive is no output
+		x.firstNs = l.nowNs
+		l.metrics.FirstTokenTime.observe(l.nowNs - x.readNs)
+	}
+}
+
+// commit gives the head to the client: from here no other attempt is made.
+// length is that of the body, -1 when it is not known.
+func (a *answer) commit(x *exchange, length int64) {
+	l, c := x.loop, x.client
+	x.enter(relaying)
+	a.source = fromUpstream
+	a.chunked = length < 0 && !x.http10
+	if l.draining || length < 0 && x.http10 {
+		c.lastAnswer = true
+	}
+	c.put(x.appendResponseHead(c.room(len(a.head)+256), length))
+	x.event.Status = a.status
+	a.dropHead(l)
+	x.freeRequest()
+}
+
+// freeRequest gives the memory of the request back: no attempt needs it again.
+func (x *exchange) freeRequest() {
+	b := &x.loop.buffers
+	b.give(x.head)
+	x.bodyBytes = int64(len(x.body))
+	b.give(x.body)
+	x.head, x.body = nil, nil
+}
+
+// finish takes the end of a complete body.
+func (a *answer) finish(x *exchange) {
+	if a.inflater != nil {
+		a.inflater.End()
+		return
+	}
+	a.finishPlain(x)
+}
+
+func (a *answer) finishPlain(x *exchange) {
+	switch a.mode {
+	case streaming:
+		a.finishStream(x)
+	case passing:
+		a.finishPassed(x)
+	default:
+		a.finishHeld(x)
+	}
+}
+
+// finishHeld proves a held answer and gives it to the client.
+func (a *answer) finishHeld(x *exchange) {
+	l := x.loop
+	body := a.held
+	if a.rest != nil {
+		body = a.rest
+	}
+	if a.status >= 400 {
+		if !wire.ErrorBodyOK(body, x.route.Shape) {
+			l.metrics.Attempts[upstream.BadAnswer]++
+			e := junkErrors[a.status]
+			if e == wire.NoError {
+				e = wire.BadGateway
+			}
+			a.discard(l)
+			x.refuse(e, "", "", 0)
+			return
+		}
+	} else if !a.json.End() {
+		x.fail(upstream.BadAnswer)
+		return
+	}
+	l.metrics.Attempts[upstream.StatusFault(a.status)]++
+	a.commit(x, int64(len(body)))
+	a.written(x, len(body))
+	outcome := usage.Completed
+	if a.status >= 400 {
+		outcome = usage.Failed
+	}
+	x.account(outcome, wire.NoError)
+	x.client.write(body)
+	x.detach()
+}
+
+// junkErrors says what a caller is told when an upstream's error has a body
+// that is not of the shape, by status; others are bad gateways.
+var junkErrors = [600]wire.Error{
+	429: wire.RateLimited, 503: wire.Overloaded, 529: wire.Overloaded, 504: wire.UpstreamTimeout,
+}
+
+// finishPassed ends an answer that was passed on as it came.
+func (a *answer) finishPassed(x *exchange) {
+	rest := a.rest
+	if x.state == waiting {
+		a.commit(x, int64(len(rest)))
+	}
+	x.loop.metrics.Attempts[upstream.NoFault]++
+	a.written(x, len(rest))
+	x.account(usage.Completed, wire.NoError)
+	c := x.client
+	if a.chunked {
+		if len(rest) > 0 {
+			c.put(httpparse.AppendChunk(c.room(len(rest)+16), rest))
+		}
+		c.put(append(c.room(8), httpparse.LastChunk...))
+	} else {
+		c.write(rest)
+	}
+	x.detach()
+}
+
+// finishStream ends a stream: whole if its terminal event came, else as a cut.
+func (a *answer) finishStream(x *exchange) {
+	l := x.loop
+	tail, complete := a.stream.End(l.scratch[:0])
+	l.scratch = tail
+	if !complete && !a.stream.Failed {
+		x.fail(upstream.Truncated)
+		return
+	}
+	fault, outcome := upstream.NoFault, usage.Completed
+	if a.stream.Failed {
+		fault, outcome = upstream.ServerError, usage.Cut
+	}
+	l.metrics.Attempts[fault]++
+	if x.state == waiting {
+		a.commit(x, -1)
+	}
+	a.written(x, len(tail))
+	x.account(outcome, wire.NoError)
+	c := x.client
+	if a.chunked {
+		out := httpparse.AppendChunk(c.room(len(tail)+32), tail)
+		c.put(append(out, httpparse.LastChunk...))
+	} else {
+		c.write(tail)
+	}
+	x.detach()
+}
