@@ -10,9 +10,11 @@ const (
 	// RulesMax is how many limits one group may have.
 	RulesMax = 8
 
-	// AmountMax and WindowMax are the largest limit that every store counts
+	// AmountMax is the largest amount of a limit that every store counts
 	// exactly: 2^53 is where a store that counts in doubles ends.
 	AmountMax = 1 << 53
+
+	// WindowMax is the longest window that every store counts exactly.
 	WindowMax = 400 * 24 * time.Hour
 
 	// ConcurrencyRetryNs is what a denied caller is told when all slots are in
