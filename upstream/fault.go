@@ -43,6 +43,10 @@ const (
 	faultsEnd
 )
 
+// FaultCount is how many faults there are, NoFault among them: the length of a
+// table by Fault.
+const FaultCount = int(faultsEnd)
+
 // Again says where another attempt may be made.
 type Again uint8
 
@@ -55,7 +59,7 @@ const (
 
 // faults is the only place that decides what the caller is told and whether
 // another attempt may be made.
-var faults = [faultsEnd]struct {
+var faults = [FaultCount]struct {
 	label string     // for metrics and rows
 	open  wire.Error // told while the caller has nothing yet
 	cut   wire.Error // told inside an answer that has begun
