@@ -1,6 +1,10 @@
 package wire
 
-// A Span is a part of a body by offset, in bytes. Len 0 means absent.
+import (
+	"bytes"
+)
+
+// A Span is part of a body by offset, in bytes. Len 0 means absent.
 type Span struct {
 	Off, Len int32
 }
@@ -8,60 +12,300 @@ type Span struct {
 // A Scan finds the top-level values of a request body that decide routing,
 // limits and edits (depth 1 only, last duplicate wins, escapes understood). It
 // is resumable: Advance is called as the body grows and looks at each byte
-// once. The zero value is ready after Reset. It keeps offsets only.
+// once. It is ready after Reset and keeps offsets only. The exported fields
+// hold from the Advance that was told of the end and returned ScanOK.
+//
+// Numbers that a host would refuse (negative, with a fraction) count as absent:
+// the host says so better.
 type Scan struct {
-	Model         Span // the JSON string of "model" with its quotes
-	StreamOptions Span // the whole value of "stream_options": object or null
-	MaxTokens     int64
-	N             int64 // "n" or "best_of"; 1 when absent
+	Model         Span  // the JSON string of "model" with its quotes
+	StreamOptions Span  // the whole value of "stream_options": object or null
+	MaxTokens     int64 // output tokens asked for, at most TokensMax; 0 when absent
+	N             int64 // "n" or, if larger, "best_of", at most ChoicesMax; 1 when absent
 	Stream        bool
 	IncludeUsage  bool // stream_options.include_usage is true
-	// more fields and the resumable state: builder of this package
+	HasMaxTokens  bool // tells a MaxTokens of 0 from an absent one
+
+	faults       [3]ScanFault // what the last model, stream and stream_options came to
+	fault        ScanFault    // final
+	route        RouteID
+	field        field // what the value being read is for
+	bom          bool
+	members      bool // the object has at least one member
+	hasPreferred bool
+	bestOf       int32
+	preferred    int64 // "max_completion_tokens", which wins over "max_tokens"
+	pos          int32 // bytes of the body seen
+	closeOff     int32 // the last '}' of the body
+	include      Span  // value of stream_options.include_usage
+	lex          lexer
 }
 
-// A ScanFault is why a body was refused; ScanOK is zero. Each has a message, the
-// field it names ("" if none), and is answered by 400.
-type ScanFault uint8
+// Places in Scan.faults, in the order in which they are told.
+const (
+	faultOfModel = iota
+	faultOfStream
+	faultOfOptions
+)
 
-// ScanOK is a body without fault so far.
-const ScanOK ScanFault = 0
+// A field is a value that a Scan reads.
+type field uint8
 
-// Message is the sentence for the caller.
-func (f ScanFault) Message() string { panic("BUG: not built") }
+const (
+	noField field = iota
+	fieldModel
+	fieldStream
+	fieldOptions
+	fieldInclude // inside stream_options
+	fieldMax
+	fieldMaxPreferred
+	fieldMaxOutput
+	fieldN
+	fieldBestOf
+)
 
-// Param is the field that the fault is about, or "".
-func (f ScanFault) Param() string { panic("BUG: not built") }
+// fieldNames are the names by field.
+var fieldNames = [...]string{
+	noField:           "",
+	fieldModel:        "model",
+	fieldStream:       "stream",
+	fieldOptions:      "stream_options",
+	fieldInclude:      "stream_options.include_usage",
+	fieldMax:          "max_tokens",
+	fieldMaxPreferred: "max_completion_tokens",
+	fieldMaxOutput:    "max_output_tokens",
+	fieldN:            "n",
+	fieldBestOf:       "best_of",
+}
+
+// scanFields holds which fields a route reads, one bit each. What is not read
+// passes unseen and is left to the host.
+var scanFields = [...]uint16{
+	ChatCompletions: 1<<fieldModel | 1<<fieldStream | 1<<fieldOptions | 1<<fieldMax | 1<<fieldMaxPreferred | 1<<fieldN,
+	Completions:     1<<fieldModel | 1<<fieldStream | 1<<fieldOptions | 1<<fieldMax | 1<<fieldN | 1<<fieldBestOf,
+	Embeddings:      1 << fieldModel,
+	Responses:       1<<fieldModel | 1<<fieldStream | 1<<fieldMaxOutput,
+	Moderations:     1 << fieldModel,
+	Images:          1<<fieldModel | 1<<fieldStream | 1<<fieldN,
+	Audio:           1<<fieldModel | 1<<fieldStream,
+	Messages:        1<<fieldModel | 1<<fieldStream | 1<<fieldMax,
+	CountTokens:     1 << fieldModel,
+	ModelByID:       0,
+}
+
+// byteOrderMark is U+FEFF. JSON forbids it at the start, hosts differ.
+const byteOrderMark = "\xef\xbb\xbf"
 
 // Reset makes s ready for a body of the route.
-func (s *Scan) Reset(id RouteID) { panic("BUG: not built") }
+func (s *Scan) Reset(id RouteID) {
+	*s = Scan{route: id, N: 1}
+	s.lex.watch = 1
+	if !id.modelOptional() {
+		s.faults[faultOfModel] = faultModelMissing
+	}
+}
 
 // Advance looks at the bytes of body that came since the last call; body holds
 // all from the start and may have moved. end says that no more will come. A
 // fault is final.
-func (s *Scan) Advance(body []byte, end bool) ScanFault { panic("BUG: not built") }
-
-// AppendModel appends the unescaped model name to dst.
-func (s *Scan) AppendModel(dst, body []byte) []byte { panic("BUG: not built") }
-
-// ScanMultipart finds the form field "model" of a multipart/form-data body.
-// contentType is the whole Content-Type value. The span is the raw text of the
-// field.
-func ScanMultipart(body, contentType []byte) (Span, ScanFault) { panic("BUG: not built") }
-
-// An Edit replaces body[Off:End] by Text.
-type Edit struct {
-	Off, End int
-	Text     []byte
+func (s *Scan) Advance(body []byte, end bool) ScanFault {
+	if s.fault != ScanOK {
+		return s.fault
+	}
+	if len(body) > bodyBytesMax {
+		s.fault = faultTooLong
+		return s.fault
+	}
+	if s.pos == 0 {
+		mark := min(len(body), len(byteOrderMark))
+		if mark < len(byteOrderMark) && !end && string(body) == byteOrderMark[:mark] {
+			return ScanOK // three bytes decide
+		}
+		if bytes.HasPrefix(body, []byte(byteOrderMark)) {
+			s.bom = true
+			s.pos = int32(len(byteOrderMark))
+		}
+	}
+	i := int(s.pos)
+	for {
+		var tok token
+		tok, i = s.lex.next(body, i)
+		if tok == tokMore {
+			break
+		}
+		if s.take(tok, i); s.fault != ScanOK {
+			return s.fault
+		}
+	}
+	s.pos = int32(i)
+	if end {
+		s.finish()
+	}
+	return s.fault
 }
 
-// AppendEdits appends the edits that a same-shape request needs, in order of
-// offset, to edits: the model value when upstreamModel differs from what was
-// sent, and stream_options.include_usage when inject is true, the request
-// streams and the caller did not ask. scratch is used for the texts and
-// returned grown. A BOM is cut off by an edit too.
-func (s *Scan) AppendEdits(edits []Edit, scratch, body []byte, upstreamModel string, inject bool) ([]Edit, []byte) {
-	panic("BUG: not built")
+// take deals with one token that ends at offset end.
+func (s *Scan) take(tok token, end int) {
+	depth := s.lex.depth
+	switch tok {
+	case tokBroken:
+		s.fault = faultSyntax
+		if s.lex.state == tooDeep {
+			s.fault = faultDepth
+		}
+	case tokKey:
+		s.members = true
+		s.field = s.fieldOf(s.lex.name(), depth)
+	case tokObject, tokArray:
+		switch {
+		case depth == 1 && tok == tokArray:
+			s.fault = faultNotObject
+		case depth == 2 && tok == tokObject && s.field == fieldOptions:
+			s.lex.watch = 2
+			s.beginOptions(ScanOK)
+			s.StreamOptions.Off = int32(s.lex.start)
+		case depth > 1:
+			s.takeValue(tok, Span{})
+		}
+	case tokClose:
+		switch {
+		case depth == 0:
+			s.closeOff = int32(end) - 1
+		case depth == 1 && s.lex.watch == 2:
+			s.lex.watch = 1
+			s.StreamOptions.Len = int32(end) - s.StreamOptions.Off
+		}
+	default:
+		if depth == 0 {
+			s.fault = faultNotObject
+			return
+		}
+		s.takeValue(tok, Span{int32(s.lex.start), int32(end) - int32(s.lex.start)})
+	}
 }
 
-// EditedLen is the length of the body after the edits, in bytes.
-func EditedLen(body []byte, edits []Edit) int { panic("BUG: not built") }
+// fieldOf is the field that a name at the depth stands for on this route.
+func (s *Scan) fieldOf(name []byte, depth uint8) field {
+	if depth == 2 {
+		if string(name) == "include_usage" {
+			return fieldInclude
+		}
+		return noField
+	}
+	f := noField
+	switch string(name) {
+	case fieldNames[fieldModel]:
+		f = fieldModel
+	case fieldNames[fieldStream]:
+		f = fieldStream
+	case fieldNames[fieldOptions]:
+		f = fieldOptions
+	case fieldNames[fieldMax]:
+		f = fieldMax
+	case fieldNames[fieldMaxPreferred]:
+		f = fieldMaxPreferred
+	case fieldNames[fieldMaxOutput]:
+		f = fieldMaxOutput
+	case fieldNames[fieldN]:
+		f = fieldN
+	case fieldNames[fieldBestOf]:
+		f = fieldBestOf
+	}
+	if scanFields[s.route]>>f&1 == 0 {
+		return noField
+	}
+	return f
+}
+
+// beginOptions forgets an earlier stream_options.
+func (s *Scan) beginOptions(fault ScanFault) {
+	s.IncludeUsage = false
+	s.StreamOptions, s.include = Span{}, Span{}
+	s.faults[faultOfOptions] = fault
+}
+
+// takeValue reads one value. span is where a scalar lies; a container's kind
+// is enough.
+func (s *Scan) takeValue(tok token, span Span) {
+	f := s.field
+	s.field = noField
+	switch f {
+	case fieldModel:
+		s.Model = Span{}
+		s.faults[faultOfModel] = s.modelFault(tok)
+		if s.faults[faultOfModel] == ScanOK && tok == tokString {
+			s.Model = span
+		}
+	case fieldStream:
+		s.Stream = tok == tokTrue
+		s.faults[faultOfStream] = ScanOK
+		if tok != tokTrue && tok != tokFalse && (tok != tokNull || s.route.shape() == Anthropic) {
+			s.faults[faultOfStream] = faultStream
+		}
+	case fieldOptions:
+		if tok == tokNull {
+			s.beginOptions(ScanOK)
+			s.StreamOptions = span
+		} else {
+			s.beginOptions(faultStreamOptions)
+		}
+	case fieldInclude:
+		s.IncludeUsage, s.include = tok == tokTrue, span
+		s.faults[faultOfOptions] = ScanOK
+		if tok != tokTrue && tok != tokFalse && tok != tokNull {
+			s.faults[faultOfOptions] = faultIncludeUsage
+		}
+	case fieldMax, fieldMaxOutput:
+		s.MaxTokens, s.HasMaxTokens = s.count(tok)
+	case fieldMaxPreferred:
+		s.preferred, s.hasPreferred = s.count(tok)
+	case fieldN:
+		s.N, _ = s.count(tok)
+	case fieldBestOf:
+		n, _ := s.count(tok)
+		s.bestOf = int32(min(n, ChoicesMax))
+	}
+}
+
+func (s *Scan) modelFault(tok token) ScanFault {
+	switch {
+	case tok == tokNull && s.route.modelOptional():
+		return ScanOK
+	case tok != tokString:
+		return faultModelType
+	case s.lex.length == 0:
+		return faultModelEmpty
+	case s.lex.length > ModelNameBytesMax:
+		return faultModelLong
+	}
+	return ScanOK
+}
+
+// count is the number read last, if it is one that counts something.
+func (s *Scan) count(tok token) (n int64, ok bool) {
+	if tok != tokNumber || s.lex.form != 0 {
+		return 0, false
+	}
+	return s.lex.num, true
+}
+
+// finish settles the exported fields at the end of the body.
+func (s *Scan) finish() {
+	if !s.lex.ended() {
+		s.fault = faultCut
+		if s.lex.state == wantValue && s.lex.depth == 0 {
+			s.fault = faultEmpty
+		}
+		return
+	}
+	for _, fault := range s.faults {
+		if fault != ScanOK {
+			s.fault = fault
+			return
+		}
+	}
+	if s.hasPreferred {
+		s.MaxTokens, s.HasMaxTokens = s.preferred, true
+	}
+	s.N = min(max(s.N, int64(s.bestOf), 1), ChoicesMax)
+}
