@@ -30,6 +30,9 @@ type Event struct {
 	Source Source
 	Price  catalog.Price // unit prices, stamped
 	Cost   Cost
+	// ProviderCost is the cost of all attempts together in nano-USD; 0 means
+	// that no attempt but the answered one cost anything.
+	ProviderCost int64
 
 	OverheadNs        int64 // own time: total minus the upstream's share
 	FirstTokenNs      int64 // from start to the first output byte at the client; 0 = none
@@ -43,12 +46,12 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Completed   Outcome = iota
-	Refused             // answered by Relay itself, no attempt made
-	Failed              // the upstream failed
-	Cancelled           // the caller left
-	Cut                 // a stream that began was broken off
-	Interrupted         // the process died: written by recovery only
+	Completed   Outcome = iota // answered in full
+	Refused                    // answered by Relay itself, no attempt made
+	Failed                     // the upstream failed
+	Cancelled                  // the caller left
+	Cut                        // a stream that began was broken off
+	Interrupted                // the process died: written by recovery only
 )
 
 // A Source says where the token counts come from.
@@ -77,9 +80,6 @@ type Cost struct {
 	Input, CachedInput, CacheWrite5m, CacheWrite1h, Output, Audio, WebSearch, Request int64
 	Total                                                                             int64
 }
-
-// Charge computes the cost of tokens at a price.
-func Charge(t *Tokens, p *catalog.Price) Cost { panic("BUG: not built") }
 
 // EstimateTokens guesses a count from bytes of text, for upstreams that report
 // nothing: bytes / 4, rounded up.

@@ -1,10 +1,32 @@
 package spool
 
 import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
 	"time"
 
-	"relay/usage"
+	"github.com/google/uuid"
 )
+
+// A FullMode says what happens to new work on a full disk.
+type FullMode uint8
+
+// The modes.
+const (
+	Refuse FullMode = iota // Admitted is false: no attempt without a record of it
+	Serve                  // Admitted is true, and what is not recorded is counted
+)
+
+// String is the mode as the setting spells it.
+func (m FullMode) String() string {
+	if m == Serve {
+		return "serve"
+	}
+	return "refuse"
+}
 
 // Options of a spool.
 type Options struct {
@@ -12,38 +34,174 @@ type Options struct {
 	Loops    int           // writers
 	Sync     time.Duration // between fsyncs; 0 = fsync after every write
 	Instance string        // RELAY_INSTANCE_ID, for people
-	// Synced is called by the syncing goroutine after an fsync, when Sync is 0,
-	// for each loop that has waiting events.
+	Full     FullMode
+	// KeepBytes bounds the folder, all runs together; 0 = KeepBytesDefault.
+	// Above it the oldest closed segments are deleted, with rows that no sink
+	// has seen; each one is logged and counted. What is being written is never
+	// deleted, so a moment's excess of a segment per loop is possible.
+	KeepBytes int64
+	Log       *slog.Logger // nil = slog.Default()
+	// Synced is called after an fsync, when Sync is 0, for each loop that has
+	// waiting events; now and then for one that has none. It is called by the
+	// syncing goroutine of that loop, so for several loops at a time.
 	Synced func(loop int)
 }
 
 // A Spool is this process's run: spool/<run-uuid>/<loop>, locked.
-type Spool struct{}
+type Spool struct {
+	options   Options
+	run       Run
+	lock      *os.File
+	writers   []*Writer
+	syncers   []*syncer
+	keeper    *keeper
+	recovered []Recovery
+	closing   sync.Once
+	closed    error
+}
 
 // Open locks a new run and prepares its writers. Runs whose owner is gone are
-// closed with `interrupted` rows for their open admissions.
-func Open(o Options) (*Spool, error) { panic("BUG: not built") }
+// closed with `interrupted` rows for their open admissions. One that cannot be
+// closed does not keep this one from starting: it is logged, counted, and
+// tried again.
+func Open(o Options) (*Spool, error) {
+	s, err := open(o, osDisk{})
+	if err != nil {
+		return nil, err
+	}
+	s.start()
+	return s, nil
+}
+
+// open does all of Open but for starting the goroutines.
+func open(o Options, d disk) (*Spool, error) {
+	if o.Loops < 1 || o.Loops > LoopsMax {
+		return nil, fmt.Errorf("spool: %d loops, allowed are 1 to %d", o.Loops, LoopsMax)
+	}
+	if o.Sync < 0 || o.KeepBytes < 0 || o.Full > Serve {
+		return nil, errors.New("spool: negative Sync or KeepBytes, or unknown Full")
+	}
+	if o.KeepBytes == 0 {
+		o.KeepBytes = KeepBytesDefault
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	if err := removeHalfMade(o.Dir, time.Now()); err != nil {
+		o.Log.Error("spool: remove half-made runs", "error", err)
+	}
+	run, lock, err := createRun(o.Dir, o.Instance, o.Loops)
+	if err != nil {
+		return nil, err
+	}
+	s := &Spool{options: o, run: run, lock: lock}
+	for loop := range o.Loops {
+		if err := s.addWriter(loop, d); err != nil {
+			return nil, errors.Join(err, s.abandon())
+		}
+	}
+	s.keeper = &keeper{
+		dir: o.Dir, own: run.ID, keepBytes: o.KeepBytes, log: o.Log,
+		floor:  func(loop int) uint64 { return s.writers[loop].counters.floor.Load() },
+		closer: &closer{by: run.ID, log: o.Log},
+		stop:   make(chan struct{}), done: make(chan struct{}),
+	}
+	s.recovered = s.keeper.recover()
+	s.keeper.round()
+	return s, nil
+}
+
+// addWriter makes the writer of a loop, with its first segment and a next one.
+func (s *Spool) addWriter(loop int, d disk) error {
+	w := &Writer{
+		loop: loop, run: s.run, options: &s.options, counters: new(counters),
+		segment: min(SegmentBytesMax, max(segmentBytesMin, s.options.KeepBytes/int64(keepShare*s.options.Loops))),
+		buffer:  make([]byte, headerBytes, headerBytes+frameHeadBytes+FrameBytesMax),
+		ring:    ring{bytes: make([]byte, ringBytes)},
+		wake:    make(chan struct{}, 1),
+	}
+	y := &syncer{
+		writer: w, disk: d, folder: loopFolder(s.run.folder, loop), log: s.options.Log,
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	first, err := y.make()
+	if err != nil {
+		return fmt.Errorf("spool: first segment of loop %d: %w", loop, err)
+	}
+	first.entered.Store(true)
+	w.current = first
+	y.live = []*segment{first}
+	y.prepare(time.Now())
+	w.counters.floor.Store(first.number)
+	s.writers, s.syncers = append(s.writers, w), append(s.syncers, y)
+	return nil
+}
+
+// abandon undoes an Open that has failed.
+func (s *Spool) abandon() error {
+	for _, y := range s.syncers {
+		y.closeAll()
+	}
+	return errors.Join(os.RemoveAll(s.run.folder), s.lock.Close())
+}
+
+func (s *Spool) start() {
+	for _, y := range s.syncers {
+		go y.run()
+	}
+	go s.keeper.run()
+}
 
 // Writer is the writer of one loop.
-func (s *Spool) Writer(loop int) *Writer { panic("BUG: not built") }
+func (s *Spool) Writer(loop int) *Writer { return s.writers[loop] }
 
-// Close syncs and seals all. Writers are not used afterwards.
-func (s *Spool) Close() error { panic("BUG: not built") }
+// Run is the id of this process's run.
+func (s *Spool) Run() uuid.UUID { return s.run.ID }
 
-// A Writer appends to one loop's spool. Owner: that loop's goroutine.
-type Writer struct{}
+// Recovered is what Open found of runs whose owner was gone.
+func (s *Spool) Recovered() []Recovery { return s.recovered }
 
-// Admitted records that a billable attempt starts: the row that recovery
-// writes as `interrupted` if nothing follows. It reports false when the spool
-// cannot take it (disk full): the attempt must not be made.
-func (w *Writer) Admitted(e *usage.Event) bool { panic("BUG: not built") }
+// Reader reads the stream of one loop of this process's run, as far as it is
+// synced. from is as for OpenReader.
+func (s *Spool) Reader(loop int, from int64) (*Reader, error) {
+	r, err := OpenReader(s.run, loop, from)
+	if err != nil {
+		return nil, err
+	}
+	r.limit = s.writers[loop].synced.Load
+	return r, nil
+}
 
-// Row records how the exchange ended. It is called once per exchange, before
-// the last response bytes are sent. It reports false when the event could not
-// be written; it is then counted in Lost.
-func (w *Writer) Row(e *usage.Event) bool { panic("BUG: not built") }
+// Close syncs and seals all. Writers are not used afterwards. Admissions that
+// are still open get their interrupted rows, so all of the run is read once
+// more: about a second per GiB.
+func (s *Spool) Close() error {
+	s.closing.Do(func() {
+		for _, y := range s.syncers {
+			close(y.stop)
+		}
+		close(s.keeper.stop)
+		for _, y := range s.syncers {
+			<-y.done
+		}
+		<-s.keeper.done
+		s.closed = s.finish()
+	})
+	return s.closed
+}
 
-// Pending reports whether rows wait for an fsync that the caller must await
-// before it answers: always false unless Options.Sync is 0. Synced tells when
-// all rows written so far are safe.
-func (w *Writer) Pending() bool { panic("BUG: not built") }
+// finish closes the run once its goroutines have ended.
+func (s *Spool) finish() error {
+	var errs []error
+	for _, y := range s.syncers {
+		if behind := y.writer.position - y.writer.synced.Load(); behind > 0 {
+			errs = append(errs, fmt.Errorf("spool: loop %d: %d bytes could not be synced", y.writer.loop, behind))
+		}
+		y.closeAll()
+	}
+	errs = append(errs, s.keeper.closer.close(s.run).Err, s.lock.Close())
+	return errors.Join(errs...)
+}
