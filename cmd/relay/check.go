@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"relay/store/catalog"
+	"relay/store/source"
+)
+
+// checkCommand tells everything that is wrong with a catalog file. It makes
+// nothing live.
+type checkCommand struct {
+	File string `arg:"" help:"The catalog file."`
+}
+
+// Run is the command.
+func (c *checkCommand) Run(s streams) error {
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	tables, problems := source.Check(text)
+	for _, p := range problems {
+		fmt.Fprintln(s.out, p.Text(c.File))
+	}
+	if errors := catalog.Errors(problems); tables == nil {
+		fmt.Fprintf(s.out, "%s: %d errors, %d warnings: a relay refuses it\n", c.File, errors, len(problems)-errors)
+		return errTold
+	}
+	fmt.Fprintf(s.out, "%s: good\n%s", c.File, source.Summary(tables))
+	return nil
+}

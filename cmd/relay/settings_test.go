@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// parse reads a command line of serve into its settings.
+func parse(t *testing.T, args ...string) (*Settings, string) {
+	t.Helper()
+	var c commands
+	values := &valueReader{}
+	parser, err := newParser(&c, values, streams{&bytes.Buffer{}, &bytes.Buffer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(append([]string{"serve"}, args...)); err != nil {
+		if values.wrong == nil {
+			return nil, err.Error()
+		}
+		return nil, values.wrong.Error()
+	}
+	if err := c.Serve.check(); err != nil {
+		return nil, err.Error()
+	}
+	return &c.Serve.Settings, ""
+}
+
+func TestSettingsDefaults(t *testing.T) {
+	s, wrong := parse(t)
+	if wrong != "" {
+		t.Fatal(wrong)
+	}
+	want := Settings{
+		Port: 8080, ControlPort: 8081, ControlBind: "127.0.0.1", TLSPort: portOff,
+		ProxyProtocol: "off", StateBackend: "memory", Catalog: "relay.yaml",
+		SpoolSync: span(20 * time.Millisecond), SpoolFull: "refuse",
+		ConnQueue: 128, ConnQueueTimeout: span(time.Second), MaxRequestBytes: 32 << 20,
+		StreamIdle: span(600 * time.Second), KeepAlive: span(15 * time.Second),
+		ShutdownDeadline: span(15 * time.Second), LogLevel: "info",
+	}
+	if !reflect.DeepEqual(*s, want) {
+		t.Errorf("defaults are %+v, want %+v", *s, want)
+	}
+	if s.dataDir() != "./relay-data" {
+		t.Errorf("data dir is %q", s.dataDir())
+	}
+}
+
+func TestSettingsValues(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		get  func(*Settings) any
+		want any
+	}{
+		{[]string{"--port=0"}, func(s *Settings) any { return s.Port }, port(0)},
+		{[]string{"--control-port=off"}, func(s *Settings) any { return s.ControlPort }, portOff},
+		{[]string{"--bind=::1"}, func(s *Settings) any { return s.Bind }, address("::1")},
+		{[]string{"--max-request-bytes=33554432"}, func(s *Settings) any { return s.MaxRequestBytes }, size(32 << 20)},
+		{[]string{"--max-request-bytes=64 KiB"}, func(s *Settings) any { return s.MaxRequestBytes }, size(64 << 10)},
+		{[]string{"--spool-sync=0"}, func(s *Settings) any { return s.SpoolSync }, span(0)},
+		{[]string{"--spool-sync=1s"}, func(s *Settings) any { return s.SpoolSync }, span(time.Second)},
+		{[]string{"--stream-idle=90"}, func(s *Settings) any { return s.StreamIdle }, span(90 * time.Second)},
+		{[]string{"--shutdown-deadline-s=2m"}, func(s *Settings) any { return s.ShutdownDeadline }, span(2 * time.Minute)},
+		{[]string{"--trusted-proxies=10.1.2.3/8, ::1"}, func(s *Settings) any { return len(s.TrustedProxies) }, 2},
+		{[]string{"--trusted-proxies=10.1.2.3/8"}, func(s *Settings) any { return s.TrustedProxies[0].String() }, "10.0.0.0/8"},
+		{[]string{"--spool-full=serve"}, func(s *Settings) any { return s.SpoolFull }, choice("serve")},
+	} {
+		s, wrong := parse(t, tt.args...)
+		if wrong != "" {
+			t.Errorf("%q: %s", tt.args, wrong)
+		} else if got := tt.get(s); got != tt.want {
+			t.Errorf("%q gives %v, want %v", tt.args, got, tt.want)
+		}
+	}
+}
+
+// wrongSettings are one or more wrong values for each setting, with what the
+// complaint says is allowed.
+var wrongSettings = []struct{ variable, value, allowed string }{
+	{"RELAY_PORT", "80 80", "a port from 0 to 65535 (0 = a free one)"},
+	{"RELAY_PORT", "off", "a port from 0 to 65535 (0 = a free one)"},
+	{"RELAY_PORT", "65536", "a port from 0 to 65535 (0 = a free one)"},
+	{"RELAY_BIND", "localhost", "an IP address of this machine, such as 127.0.0.1 or ::1"},
+	{"RELAY_CONTROL_PORT", "-1", `a port from 0 to 65535 (0 = a free one), or "off"`},
+	{"RELAY_CONTROL_BIND", "*", "an IP address of this machine, such as 127.0.0.1 or ::1"},
+	{"RELAY_TLS_PORT", "x", `a port from 0 to 65535 (0 = a free one), or "off"`},
+	{"RELAY_TLS_CERT_FILE", strings.Repeat("x", 5000), "a path of at most 4095 bytes"},
+	{"RELAY_TLS_KEY_FILE", strings.Repeat("x", 5000), "a path of at most 4095 bytes"},
+	{"RELAY_PROXY_PROTOCOL", "v2", "off or on"},
+	{"RELAY_TRUSTED_PROXIES", "10.0.0.0/33", "a comma list of at most 64 addresses or networks, such as 10.0.0.0/8,::1"},
+	{"RELAY_TRUSTED_PROXIES", strings.Repeat("::1,", 64) + "::2", "a comma list of at most 64 addresses or networks, such as 10.0.0.0/8,::1"},
+	{"RELAY_LOOPS", "0", "a whole number from 1 to 1024"},
+	{"RELAY_LOOPS", "two", "a whole number from 1 to 1024"},
+	{"RELAY_STATE_BACKEND", "redis", "memory (redis is not part of this version)"},
+	{"RELAY_CATALOG", strings.Repeat("x", 5000), "a path of at most 4095 bytes"},
+	{"RELAY_DATA_DIR", strings.Repeat("x", 5000), "a path of at most 4095 bytes"},
+	{"RELAY_SPOOL_SYNC", "-1", "a time from 0s to 10s, such as 20; a plain number is in ms"},
+	{"RELAY_SPOOL_SYNC", "11s", "a time from 0s to 10s, such as 20; a plain number is in ms"},
+	{"RELAY_SPOOL_FULL", "drop", "refuse or serve"},
+	{"RELAY_MAX_INFLIGHT", "0", "a whole number from 1 to 10000000"},
+	{"RELAY_MAX_CONNS", "1e6", "a whole number from 1 to 10000000"},
+	{"RELAY_CONN_QUEUE", "-1", "a whole number from 0 to 65536"},
+	{"RELAY_CONN_QUEUE_TIMEOUT", "2h", "a time from 0s to 1m0s, such as 1s; a plain number is in s"},
+	{"RELAY_UPSTREAM_MAX_IDLE_PER_HOST", "0", "a whole number from 1 to 10000000"},
+	{"RELAY_MAX_REQUEST_BYTES", "32MB", "a size from 1KiB to 1GiB, in bytes or with KiB, MiB, GiB"},
+	{"RELAY_MAX_REQUEST_BYTES", "9999999TiB", "a size from 1KiB to 1GiB, in bytes or with KiB, MiB, GiB"},
+	{"RELAY_STREAM_IDLE", "0", "a time from 1s to 24h0m0s, such as 600s; a plain number is in s"},
+	{"RELAY_KEEPALIVE", "soon", "a time from 1s to 1h0m0s, such as 15s; a plain number is in s"},
+	{"RELAY_SHUTDOWN_DEADLINE_S", "-5", "a time from 0s to 24h0m0s, such as 15; a plain number is in s"},
+	{"RELAY_INSTANCE_ID", "a b", "1 to 64 letters, digits and -_."},
+	{"RELAY_LOG_LEVEL", "loud", "debug or info or warn or error"},
+}
+
+func TestSettingsWrong(t *testing.T) {
+	tested := map[string]bool{"RELAY_ADMIN_TOKEN": true} // below: its value is not quoted
+	for _, tt := range wrongSettings {
+		tested[tt.variable] = true
+		t.Run(tt.variable, func(t *testing.T) {
+			t.Setenv(tt.variable, tt.value)
+			var out, err bytes.Buffer
+			if code := run([]string{"serve"}, streams{&out, &err}); code != exitUsage {
+				t.Errorf("exit code %d", code)
+			}
+			flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(tt.variable, "RELAY_"), "_", "-"))
+			want := "relay: " + tt.variable + " (--" + flag + ") is \"" + tt.value + "\": allowed is " + tt.allowed + "\n"
+			if err.String() != want || out.Len() != 0 {
+				t.Errorf("stderr %q, want %q; stdout %q", err.String(), want, out.String())
+			}
+		})
+	}
+	for _, name := range settingNames(t) {
+		if !tested[name] {
+			t.Errorf("no wrong value of %s is tested", name)
+		}
+	}
+}
+
+func TestSettingsTogether(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"TLS without certificate", []string{"--tls-port=0", "--tls-key-file=k"},
+			`RELAY_TLS_CERT_FILE (--tls-cert-file) is "": allowed is a PEM file, since RELAY_TLS_PORT is set`},
+		{"TLS without key", []string{"--tls-port=0", "--tls-cert-file=c"},
+			`RELAY_TLS_KEY_FILE (--tls-key-file) is "": allowed is a PEM file, since RELAY_TLS_PORT is set`},
+		{"short token", []string{"--admin-token=abc"},
+			`RELAY_ADMIN_TOKEN (--admin-token) is "***": allowed is 8 to 4096 printable ASCII characters without blank`},
+		{"token with a blank", []string{"--admin-token=abcdefgh ijkl"},
+			`RELAY_ADMIN_TOKEN (--admin-token) is "***": allowed is 8 to 4096 printable ASCII characters without blank`},
+	} {
+		if _, wrong := parse(t, tt.args...); wrong != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, wrong, tt.want)
+		}
+	}
+}
+
+func TestFlagWinsAndEmptyIsUnset(t *testing.T) {
+	t.Setenv("RELAY_PORT", "1")
+	t.Setenv("RELAY_CONTROL_PORT", "")
+	t.Setenv("RELAY_MAX_CONNS", " ")
+	s, wrong := parse(t, "--port=2")
+	if wrong != "" || s.Port != 2 || s.ControlPort != 8081 || s.MaxConns != 0 {
+		t.Errorf("%q, %+v", wrong, s)
+	}
+}
+
+func TestOtherCommandsIgnoreSettings(t *testing.T) {
+	t.Setenv("RELAY_PORT", "nonsense")
+	var out, err bytes.Buffer
+	if code := run([]string{"version"}, streams{&out, &err}); code != exitOK || !strings.HasPrefix(out.String(), "relay ") {
+		t.Errorf("exit %d: %q %q", code, out.String(), err.String())
+	}
+}
+
+func TestUnknownVariables(t *testing.T) {
+	var c commands
+	parser, err := newParser(&c, &valueReader{}, streams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := unknownVariables(parser.Model, []string{
+		"RELAY_PROT=1", "RELAY_PORT=1", "HOME=/", "RELAY_DATA_DIR=x", "RELAY_CATALOGUE=y", "MY_RELAY_X=1",
+	})
+	if want := (variables{"RELAY_CATALOGUE", "RELAY_PROT"}); !reflect.DeepEqual(got, want) {
+		t.Errorf("unknown are %q, want %q", got, want)
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, args := range [][]string{{}, {"sevre"}, {"serve", "--prot=1"}, {"check"}, {"serve", "extra"}} {
+		var out, err bytes.Buffer
+		if code := run(args, streams{&out, &err}); code != exitUsage {
+			t.Errorf("%q: exit code %d", args, code)
+		}
+		if lines := strings.Count(err.String(), "\n"); lines != 1 || !strings.HasPrefix(err.String(), "relay: ") {
+			t.Errorf("%q: stderr is %q", args, err.String())
+		}
+	}
+}
+
+// settingNames are the variables of all settings.
+func settingNames(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for i := range reflect.TypeFor[Settings]().NumField() {
+		name := reflect.TypeFor[Settings]().Field(i).Tag.Get("env")
+		if name == "" {
+			t.Fatalf("%s has no variable", reflect.TypeFor[Settings]().Field(i).Name)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestSettingsDocumented wants a row in the operating guide for each setting,
+// with its default, and no row without a setting.
+func TestSettingsDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{} // variable: its default
+	for _, m := range regexp.MustCompile("(?m)^\\| `(RELAY_[A-Z0-9_]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(text), -1) {
+		rows[m[1]] = strings.Trim(m[2], " `")
+	}
+	known := map[string]bool{}
+	for i := range reflect.TypeFor[Settings]().NumField() {
+		tag := reflect.TypeFor[Settings]().Field(i).Tag
+		name := tag.Get("env")
+		known[name] = true
+		told, ok := rows[name]
+		if !ok {
+			t.Errorf("docs/operating.md has no row for %s", name)
+		} else if value := tag.Get("default"); value != "" && told != value {
+			t.Errorf("docs/operating.md says that the default of %s is %q, want %q", name, told, value)
+		}
+	}
+	for name := range rows {
+		if !known[name] {
+			t.Errorf("docs/operating.md tells of %s, which is no setting", name)
+		}
+	}
+}
