@@ -201,8 +201,8 @@ func (r *reader) enter(tok token) {
 	case leafError:
 		r.failed = r.failed || tok == tokObject
 		r.keeper = true
-	case leafKeeper, leafFinish:
-		r.keeper = r.keeper || n == leafKeeper
+	case leafKeeper:
+		r.keeper = true
 	}
 	if n >= leafText || isArray(n) != (tok == tokArray) {
 		n = none

@@ -291,10 +291,14 @@ func (s *Scan) count(tok token) (n int64, ok bool) {
 
 // finish settles the exported fields at the end of the body.
 func (s *Scan) finish() {
-	if !s.lex.ended() {
-		s.fault = faultCut
-		if s.lex.state == wantValue && s.lex.depth == 0 {
+	if s.lex.state != whole {
+		switch {
+		case s.lex.depth > 0 || !s.lex.ended() && s.lex.state != wantValue:
+			s.fault = faultCut
+		case s.lex.state == wantValue:
 			s.fault = faultEmpty
+		default:
+			s.fault = faultNotObject // a number, which only the end of the body ends
 		}
 		return
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
@@ -94,6 +95,8 @@ func TestScanFaults(t *testing.T) {
 		{"array", `["model"]`, Messages, faultNotObject},
 		{"string", `"model"`, Messages, faultNotObject},
 		{"number", `12 `, Messages, faultNotObject},
+		{"number up to the end", `12`, Moderations, faultNotObject},
+		{"cut in a number", `-`, Moderations, faultCut},
 		{"null", `null`, Messages, faultNotObject},
 		{"cut", `{"model":"m"`, Messages, faultCut},
 		{"cut in a string", `{"model":"m`, Messages, faultCut},
@@ -159,6 +162,11 @@ func TestScanFaultTable(t *testing.T) {
 	for f := faultEmpty; int(f) < len(scanFaults); f++ {
 		if f.Message() == "" {
 			t.Errorf("fault %d has no message", f)
+		}
+	}
+	for f, limit := range map[ScanFault]int{faultDepth: depthMax, faultModelLong: ModelNameBytesMax, faultFormType: boundaryBytesMax, faultFormLarge: partsMax} {
+		if !strings.Contains(f.Message(), " "+strconv.Itoa(limit)+" ") {
+			t.Errorf("%q does not name the limit %d", f.Message(), limit)
 		}
 	}
 	if p := faultModelLong.Param(); p != "model" {

@@ -5,12 +5,13 @@ package wire
 // and, when told, leaves out the usage that the caller did not ask for.
 //
 // An event is held until its blank line has come, up to HeldBytesMax; longer
-// ones are passed on in pieces. So AtBoundary is nearly always true, and a
+// ones are passed on in pieces, and never changed. So AtBoundary is nearly always true, and a
 // comment or an error frame never lands inside an event. A BOM is dropped: a
 // keep-alive may have gone out before it.
 //
 // What goes out does not depend on how the answer was cut into reads. Owner:
-// one attempt. Ready after Reset, which may be repeated.
+// one attempt. Ready after Reset, which may be repeated. What was passed on is
+// in Events and OutputBytes once its event has ended.
 type Stream struct {
 	Usage       Usage
 	Events      int64 // events passed on; comments are none
@@ -189,7 +190,8 @@ func (s *Stream) appendCut(dst, p []byte) []byte {
 // End tells that the upstream body ended cleanly. It appends what is still
 // held if the stream is complete, and reports whether it is; a held rest of an
 // incomplete stream is dropped. A last event without its blank line counts,
-// and gets one. A message_stop that is missing behind a stop_reason is added.
+// and gets one. A message_stop that is missing behind a stop_reason is added. A
+// stream that told of a failure may be complete all the same: Failed says so.
 func (s *Stream) End(dst []byte) (out []byte, complete bool) {
 	text, events := s.OutputBytes, s.Events
 	verdict, half := eventDrop, false

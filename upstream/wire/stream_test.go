@@ -93,6 +93,10 @@ func TestStreamRecord(t *testing.T) {
 		{"no space, joined lines, other fields", ChatCompletions, false,
 			"id: 7\ndata:{\"choices\":[{\"delta\":\ndata:{\"content\":\"x\"},\nretry: 3\ndata\ndata: \"finish_reason\":\"stop\"}]}\nunknown: data: x\n\ndata:[DONE]\n\n", "=",
 			record{Usage{}, 2, 1, true, true, false, true}},
+		{"fields that are nearly known", ChatCompletions, false, "dat: x\ndate: x\ndata : x\nevents: x\nevent\nevent: " + strings.Repeat("error", 9) + "\n" + sse("\n", chunkStop) + "event: error\nevent\n" + sse("\n", "[DONE]"), "=",
+			record{Usage{}, 2, 0, true, true, false, true}},
+		{"names longer than any known, escaped names", ChatCompletions, false, sse("\n", `{"`+strings.Repeat("error", 9)+`":{},"error\u4f60":{},"`+strings.Repeat(`\u0061`, 40)+`":1,"ch\u006fices":[{"delta":{"audio":{"transcript":"ab"}},"finish_reason":{}}, 7]}`), "=",
+			record{Usage{}, 1, 2, false, false, false, false}},
 		{"comments", ChatCompletions, false, ": OPENROUTER PROCESSING\n\n:\n\n: data: {\"error\":{}}\n" + sse("\n", chunkStop) + ":\n" + sse("\n", "[DONE]"), "=",
 			record{Usage{}, 2, 0, true, true, false, true}},
 		{"BOM is dropped", ChatCompletions, false, byteOrderMark + sse("\n", chunkStop, "[DONE]"), sse("\n", chunkStop, "[DONE]"),
@@ -288,6 +292,8 @@ func TestStreamEnd(t *testing.T) {
 		{"whole event without blank line, not complete", sse("\n", chunkRole) + "data: " + chunkHello, sse("\n", chunkRole), ChatCompletions, false},
 		{"stripped usage without blank line", sse("\n", chunkStop) + "data: " + chunkUsage, sse("\n", chunkStop), ChatCompletions, true},
 		{"message_stop without line end", messageOpen + strings.TrimSpace(messageStop), messageOpen + messageStop, Messages, true},
+		{"usage cut without blank line", `data: {"choices":[{"finish_reason":"stop"}],"usage":{}}`, `data: {"choices":[{"finish_reason":"stop"}]}` + "\n\n", ChatCompletions, true},
+		{"long event without blank line", "data: [DONE]" + strings.Repeat(" ", HeldBytesMax), "data: [DONE]" + strings.Repeat(" ", HeldBytesMax) + "\n\n", ChatCompletions, true},
 		{"half a long event behind the finish", sse("\n", chunkStop) + "data: " + strings.Repeat("x", HeldBytesMax), "=", ChatCompletions, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -321,6 +327,26 @@ func TestKeepAlive(t *testing.T) {
 	s.Feed(nil, []byte(sse("\n", chunkHello)))
 	if got := string(s.AppendKeepAlive(nil)); got != ": keep-alive\n\n" {
 		t.Errorf("OpenAI: %q", got)
+	}
+}
+
+func TestBugs(t *testing.T) {
+	var inside Stream
+	inside.Reset(ChatCompletions, false)
+	inside.Feed(nil, make([]byte, HeldBytesMax+1))
+	for name, call := range map[string]func(){
+		"keep-alive inside an event": func() { inside.AppendKeepAlive(nil) },
+		"no error to tell":           func() { AppendError(nil, OpenAI, NoError, "x", "", nil) },
+		"a line end in a form":       func() { MultipartEdit(nil, []byte("m"), Span{0, 1}, "a\r\n--b") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if text, _ := recover().(string); !strings.HasPrefix(text, "BUG: ") {
+					t.Errorf("panic %q", text)
+				}
+			}()
+			call()
+		})
 	}
 }
 
