@@ -82,6 +82,13 @@ func (c *compiler) quote(value string) string {
 	return quote(value)
 }
 
+// credential reports whether a name is a secret that was written at the wrong
+// place. Short names may begin as credentials do.
+func (c *compiler) credential(name string) bool {
+	_, secret := c.secrets[name]
+	return secret || len(name) >= credentialBytesMin && secretLike(name)
+}
+
 // A registry finds the entries of one section by name. It is nil when the
 // section is broken: then nobody can say what is missing in it.
 type registry[T any] map[string]registered[T]
@@ -153,6 +160,8 @@ func (c *compiler) wellNamed(at Place, f *Field[string]) bool {
 		c.problems.Error(at, f.Line, "may hold printable ASCII only, without blanks, quotes and backslashes")
 	case strings.Contains(f.Value, "*"):
 		c.problems.Error(at, f.Line, `may not hold "*"`)
+	case c.credential(f.Value):
+		c.problems.Error(at, f.Line, "looks like a credential; names are shown in logs and metrics")
 	default:
 		return true
 	}

@@ -5,27 +5,28 @@ import "time"
 // What a catalog may hold. The bounds are far above any sound use: they keep
 // a slip of the pen, or a file that is not a catalog, from becoming load.
 const (
-	nameBytesMax    = 256   // of a name, alias, glob or upstream model name
-	quotedBytesMax  = 64    // of a value repeated in a problem
-	headerBytesMax  = 128   // of a value that goes into a header
-	secretBytesMax  = 8192  // of a host key's value
-	keyBytesMin     = 4     // of a relay key written in full
-	keyBytesMax     = 512   // of a relay key written in full
-	pathBytesMax    = 1024  // of a base_url
-	globShapesMax   = 256   // distinct (prefix length, suffix length) pairs of alias globs: map probes of a failed Model
-	problemsMax     = 10000 // errors listed, and warnings listed; the rest is counted in one line
-	limitsMax       = 8     // per counter group
-	hostsMax        = 10_000
-	hostKeysMax     = 10_000 // per host
-	modelsMax       = 100_000
-	aliasesMax      = 10_000 // per model
-	bindingsMax     = 1_000  // per model
-	policiesMax     = 1_000_000
-	policyModelsMax = 10_000 // per policy, exact names
-	policyGlobsMax  = 256    // per policy: Allows walks them
-	fallbacksMax    = 16     // per policy
-	accountsMax     = 1_000_000
-	relayKeysMax    = 1_000_000
+	nameBytesMax       = 256   // of a name, alias, glob or upstream model name
+	quotedBytesMax     = 64    // of a value repeated in a problem
+	credentialBytesMin = 16    // of a name that begins as credentials do
+	headerBytesMax     = 128   // of a value that goes into a header
+	secretBytesMax     = 8192  // of a host key's value
+	keyBytesMin        = 4     // of a relay key written in full
+	keyBytesMax        = 512   // of a relay key written in full
+	pathBytesMax       = 1024  // of a base_url
+	globShapesMax      = 256   // distinct (prefix length, suffix length) pairs of alias globs: map probes of a failed Model
+	problemsMax        = 10000 // errors listed, and warnings listed; the rest is counted in one line
+	limitsMax          = 8     // per counter group
+	hostsMax           = 10_000
+	hostKeysMax        = 10_000 // per host
+	modelsMax          = 100_000
+	aliasesMax         = 10_000 // per model
+	bindingsMax        = 1_000  // per model
+	policiesMax        = 1_000_000
+	policyModelsMax    = 10_000 // per policy, exact names
+	policyGlobsMax     = 256    // per policy: Allows walks them
+	fallbacksMax       = 16     // per policy
+	accountsMax        = 1_000_000
+	relayKeysMax       = 1_000_000
 )
 
 // Ranges of numbers. All are inclusive.

@@ -110,6 +110,8 @@ func (c *compiler) pattern(at Place, f *Field[string]) (g glob, star, ok bool) {
 		c.problems.Error(at, f.Line, "may hold printable ASCII only, without blanks, quotes and backslashes")
 	case !ok:
 		c.problems.Error(at, f.Line, `holds more than one "*"; allowed is one`)
+	case c.credential(f.Value):
+		c.problems.Error(at, f.Line, "looks like a credential; names are shown in logs and metrics")
 	default:
 		return g, star, true
 	}

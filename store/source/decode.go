@@ -27,6 +27,12 @@ func decode(text []byte, problems *catalog.Problems) (doc *catalog.Document) {
 		problems.Error(root, line, "%s", wrong)
 		return nil
 	}
+	return decodeTree(node, problems)
+}
+
+// decodeTree turns the root node of a file into a document.
+func decodeTree(node *yaml.Node, problems *catalog.Problems) *catalog.Document {
+	var root catalog.Place
 	d := decoder{problems: problems, structs: make(map[reflect.Type]*fieldSet)}
 	var whole catalog.Field[catalog.Document]
 	d.value(&root, node, reflect.ValueOf(&whole).Elem())
@@ -97,14 +103,27 @@ type fieldSet struct {
 	allowed string         // all names, for problems
 }
 
+// Positions in catalog.Field, whatever its type parameter; a test holds them.
+const (
+	valueField = iota
+	lineField
+	stateField
+)
+
 // value decodes a node into out, which is some catalog.Field.
 func (d *decoder) value(at *catalog.Place, n *yaml.Node, out reflect.Value) {
 	line := int32(n.Line)
 	if n.Kind == yaml.AliasNode {
-		n = n.Alias
 		d.aliases++
-		defer func() { d.aliases-- }()
+		d.node(at, n.Alias, line, out)
+		d.aliases--
+		return
 	}
+	d.node(at, n, line, out)
+}
+
+// node decodes a node that is no alias. line is where it is used.
+func (d *decoder) node(at *catalog.Place, n *yaml.Node, line int32, out reflect.Value) {
 	if d.aliases > 0 {
 		if d.aliased++; d.aliased >= aliasNodesMax {
 			if d.aliased == aliasNodesMax {
@@ -133,14 +152,14 @@ func (d *decoder) value(at *catalog.Place, n *yaml.Node, out reflect.Value) {
 		field.Value, wrong = boolean(n)
 		field.State = state(wrong)
 	default:
-		value := out.FieldByName("Value")
+		value := out.Field(valueField)
 		if value.Kind() == reflect.Slice {
 			wrong = d.list(at, n, value)
 		} else {
 			wrong = d.mapping(at, n, value)
 		}
-		out.FieldByName("Line").SetInt(int64(line))
-		out.FieldByName("State").SetUint(uint64(state(wrong)))
+		out.Field(lineField).SetInt(int64(line))
+		out.Field(stateField).SetUint(uint64(state(wrong)))
 	}
 	if wrong != "" {
 		d.problems.Error(*at, line, "%s", wrong)
@@ -191,7 +210,7 @@ func (d *decoder) mapping(at *catalog.Place, n *yaml.Node, out reflect.Value) (w
 		default:
 			place := at.Field(key.Value)
 			field := out.Field(index)
-			if first := field.FieldByName("Line").Int(); field.FieldByName("State").Uint() != uint64(catalog.Absent) {
+			if first := field.Field(lineField).Int(); field.Field(stateField).Uint() != uint64(catalog.Absent) {
 				d.problems.Error(place, line, "is given twice, first on line %d", first)
 				continue
 			}

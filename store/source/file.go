@@ -109,21 +109,20 @@ func (f *File) read() (text []byte, seen fs.FileInfo, err error) {
 type reason uint8
 
 const (
-	noticed reason = iota // its directory changed, or time has passed: only if the file looks different
+	noticed reason = iota // its directory changed: read if the file looks different
+	polled                // time has passed: read if the file looks different, and a missing file is a failure
 	touched               // an event named it: read, whatever it looks like
-	asked                 // somebody waits for an answer: a refusal is told again
+	asked                 // somebody waits for an answer: read, and a refusal is told again
 )
 
 // reload reads the file if there is reason to, and gives what is new and good
 // to apply. What is refused changes nothing but the status.
 func (f *File) reload(why reason, apply func(*catalog.Tables)) {
-	if why == noticed {
-		if now, err := os.Stat(f.path); err == nil && unchanged(f.seen, now) {
-			return
-		}
+	if why <= polled && !f.changed() {
+		return
 	}
 	text, seen, err := f.read()
-	if errors.Is(err, fs.ErrNotExist) && why == touched {
+	if errors.Is(err, fs.ErrNotExist) && (why == noticed || why == touched) {
 		return // between the two steps of a replacement; polling finds out if not
 	}
 	f.seen = seen
@@ -145,15 +144,17 @@ func (f *File) reload(why reason, apply func(*catalog.Tables)) {
 	default:
 		f.generation++
 		f.accept(c, apply)
-		f.mu.Lock()
-		f.status.Reloads++
-		f.mu.Unlock()
 	}
 }
 
-// unchanged reports whether a file looks as it did.
-func unchanged(old, now fs.FileInfo) bool {
-	return old != nil && os.SameFile(old, now) && old.Size() == now.Size() && old.ModTime().Equal(now.ModTime())
+// changed reports whether the file looks different from what was read last.
+func (f *File) changed() bool {
+	now, err := os.Stat(f.path)
+	if err != nil || f.seen == nil {
+		return (err == nil) != (f.seen != nil)
+	}
+	return !os.SameFile(f.seen, now) || f.seen.Mode() != now.Mode() ||
+		f.seen.Size() != now.Size() || !f.seen.ModTime().Equal(now.ModTime())
 }
 
 // accept makes tables live. The status follows apply, so that it never shows
@@ -171,7 +172,7 @@ func (f *File) accept(c checked, apply func(*catalog.Tables)) {
 		Generation: f.generation,
 		Revision:   c.revision,
 		LoadedAt:   now,
-		Reloads:    f.status.Reloads,
+		Reloads:    f.generation - 1,
 		Refused:    f.status.Refused,
 	}
 	f.mu.Unlock()

@@ -31,35 +31,38 @@ func (f *File) Watch(ctx context.Context, apply func(*catalog.Tables)) error {
 	var since time.Time // of the first event of a burst; zero = none awaits reading
 	why := noticed      // strongest of the burst
 
-	f.reload(noticed, apply) // what changed since Open
+	// A change is read after a pause, however it was found: whoever writes in
+	// place first empties the file.
+	changed := f.changed() // since Open
 	for {
+		if changed {
+			now := time.Now()
+			if since.IsZero() {
+				since = now
+			}
+			if now.Sub(since) < settleMax {
+				quiet.Reset(settle)
+			}
+			changed = false
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-f.wake:
 			f.reload(asked, apply)
-			continue
-		case <-poll.C:
-			f.reload(noticed, apply)
-			continue
 		case <-quiet.C:
 			f.reload(why, apply)
 			since, why = time.Time{}, noticed
-			continue
-		case event := <-events:
-			if event.Has(fsnotify.Chmod) && event.Op == fsnotify.Chmod {
-				continue
+		case <-poll.C:
+			if changed = f.changed(); changed {
+				why = max(why, polled)
 			}
-			why = max(why, f.reasonOf(event.Name))
+		case event := <-events:
+			if changed = event.Op != fsnotify.Chmod; changed { // polling sees a new mode
+				why = max(why, f.reasonOf(event.Name))
+			}
 		case <-failures: // events were lost
-			why = touched
-		}
-		now := time.Now()
-		if since.IsZero() {
-			since = now
-		}
-		if now.Sub(since) < settleMax {
-			quiet.Reset(settle)
+			changed, why = true, touched
 		}
 	}
 }
