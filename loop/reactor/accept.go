@@ -1,0 +1,198 @@
+package reactor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"relay/loop"
+)
+
+// ListenOptions say what clients of a listener speak first.
+type ListenOptions struct {
+	// TLS makes it a TLS listener. It may hold no certificate when CertFile
+	// and KeyFile are set, whose contents are then followed; these alone make
+	// it a TLS listener with default settings.
+	TLS               *tls.Config
+	CertFile, KeyFile string
+	ProxyProtocol     bool // a PROXY header (v1 or v2) comes first
+}
+
+// A listener accepts clients. Owner: its accept goroutine, but for close.
+type listener struct {
+	r     *Reactor
+	tcp   *net.TCPListener
+	tls   *tls.Config // nil on cleartext
+	proxy bool
+	end   context.Context
+	close context.CancelFunc // ends accepting, closes the socket
+}
+
+func newListener(r *Reactor, tcp *net.TCPListener, o ListenOptions) (*listener, error) {
+	config, err := serverConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	a := &listener{r: r, tcp: tcp, tls: config, proxy: o.ProxyProtocol}
+	a.end, a.close = context.WithCancel(r.life)
+	context.AfterFunc(a.end, func() { _ = tcp.Close() })
+	return a, nil
+}
+
+// accept runs until the listener is closed. An error that says that something
+// has run out is waited out; it never ends accepting.
+func (a *listener) accept() {
+	pause := acceptPauseMin
+	for {
+		c, err := a.tcp.AcceptTCP()
+		if err == nil {
+			pause = acceptPauseMin
+			a.arrived(c)
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			a.r.counts.acceptExhausted.Add(1)
+		} else {
+			a.r.counts.acceptFailed.Add(1)
+		}
+		select {
+		case <-a.end.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, acceptPauseMax)
+	}
+}
+
+// arrived sends a new connection to its place, into the queue, or away. Go
+// has set TCP_NODELAY and keep-alive on it.
+func (a *listener) arrived(c *net.TCPConn) {
+	index, v := a.r.gate.arrive(c, a)
+	switch v {
+	case admitted:
+		a.enter(c, index)
+	case queued:
+		a.r.counts.queued.Add(1)
+	case refused:
+		a.refuse(c)
+	}
+}
+
+// enter brings a connection that has a place onto its loop, behind its
+// handshake if it needs one.
+func (a *listener) enter(c *net.TCPConn, index int) {
+	a.r.counts.accepted.Add(1)
+	w := &clientWay{r: a.r, index: index, peer: loop.Peer{Addr: addrPort(c.RemoteAddr()), TLS: a.tls != nil}}
+	s := newSocket(a.r.shards[index], w)
+	if a.tls == nil {
+		w.peer.ProxyHeader = a.proxy
+		a.offer(c, s)
+		return
+	}
+	if !a.r.handshakes.take() {
+		a.r.counts.handshakesFull.Add(1)
+		_ = c.Close()
+		w.left()
+		return
+	}
+	a.r.spawn(func() {
+		defer a.r.handshakes.give()
+		if err := a.greet(c, s, w); err != nil {
+			a.r.counts.handshakesFailed.Add(1)
+			_ = c.Close()
+			w.left()
+			return
+		}
+		a.r.counts.handshakesDone.Add(1)
+		a.offer(c, s)
+	})
+}
+
+// greet does what comes before the first request on a TLS listener.
+func (a *listener) greet(c *net.TCPConn, s *socket, w *clientWay) error {
+	ctx, cancel := context.WithTimeout(a.r.life, handshakeTimeout)
+	defer cancel()
+	peer, conn, wire, err := a.handshake(ctx, c)
+	if err != nil {
+		return err
+	}
+	if peer.IsValid() {
+		w.peer.Addr = peer
+	}
+	s.secured(conn, wire)
+	return nil
+}
+
+// handshake reads the PROXY header if there must be one, and runs the TLS
+// handshake. peer is the zero value if no header names one.
+func (a *listener) handshake(ctx context.Context, c *net.TCPConn) (peer netip.AddrPort, conn *tls.Conn, w *wire, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	var early []byte
+	if a.proxy {
+		if peer, early, err = readProxyHeader(c); err != nil {
+			return peer, nil, nil, err
+		}
+	}
+	w = newWire(c, early)
+	conn = tls.Server(w, a.tls)
+	if err = conn.Handshake(); err != nil {
+		return peer, nil, nil, err
+	}
+	if !stop() {
+		return peer, nil, nil, context.Cause(ctx)
+	}
+	return peer, conn, w, nil
+}
+
+// offer queues the connection for its loop.
+func (a *listener) offer(c *net.TCPConn, s *socket) {
+	select {
+	case s.shard.enrolls <- enrollment{conn: c, socket: s}:
+	default:
+		a.r.counts.enrollFull.Add(1)
+		_ = c.Close()
+		s.way.left()
+	}
+}
+
+// A clientWay is the way of accepted connections.
+type clientWay struct {
+	r     *Reactor
+	index int
+	peer  loop.Peer
+}
+
+func (w *clientWay) entered(s *socket) loop.Conn { return s.shard.core.Accept(s, w.peer) }
+func (w *clientWay) left()                       { w.r.gate.leave(w.index) }
+
+// addrPort is the address without what names it on this machine only.
+func addrPort(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	ap := tcp.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
+}
+
+// A turnstile lets a bounded number through at a time.
+type turnstile chan struct{}
+
+func (t turnstile) take() bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (t turnstile) give() { <-t }
