@@ -139,10 +139,9 @@ func (a *answer) takePlain(x *exchange, p []byte, last bool) {
 		a.pass(x, p)
 	case len(a.held)+len(p) > heldBytesMax || !l.buffers.room(int64(len(p))):
 		a.mode = passing // too long to be held: from here on a break is seen as a break
-		held := a.held
+		a.pass(x, a.held)
+		l.buffers.give(a.held)
 		a.held = nil
-		a.pass(x, held)
-		l.buffers.give(held)
 		a.pass(x, p)
 	default:
 		if a.held == nil {

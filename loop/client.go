@@ -40,6 +40,7 @@ type client struct {
 	timer    timer // idle, head, body rate, reader stall, linger: by state
 	exchange *exchange
 	in       []byte // bytes not understood yet: a partial head, or requests behind the running one
+	parsing  []byte // what in was, while it is read
 	progress httpparse.Progress
 	peer     Peer
 
@@ -106,15 +107,15 @@ func (c *client) resumeInput() {
 
 // consumeKept consumes c.in and keeps what is left of it.
 func (c *client) consumeKept() {
-	p := c.in
-	c.in = nil
-	rest := c.consume(p)
-	if len(rest) == len(p) && c.in == nil {
-		c.in = p
+	c.parsing, c.in = c.in, nil
+	rest := c.consume(c.parsing)
+	if len(rest) == len(c.parsing) && c.state < closing {
+		c.in, c.parsing = c.parsing, nil
 		return
 	}
 	c.keep(rest)
-	c.loop.buffers.give(p)
+	c.loop.buffers.give(c.parsing)
+	c.parsing = nil
 }
 
 // keep appends p to the bytes not understood yet.

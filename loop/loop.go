@@ -28,7 +28,11 @@ type Loop struct {
 	wallNs int64 // time of day at nowNs
 
 	mail      *Mailbox[Message]
-	mailSpare []Message
+	mailBatch []Message // taken and not delivered yet
+	mailSpare []Message // memory of the batch before
+
+	suspect any // what the callback is at, beside its own connection
+	blamed  any // the suspect of a callback that panicked
 
 	wheel   wheel
 	buffers buffers
@@ -37,6 +41,7 @@ type Loop struct {
 	clients   clientList
 	exchanges []*exchange       // idle objects, for reuse
 	pools     map[uint64]*pool  // by Host.Endpoint
+	freed     []*upstreamConn   // may serve another exchange
 	dirty     []*outlet         // have output gathered in this callback
 	resume    []*client         // have unread input that may go on
 	ending    []*client         // may send their FIN if their output drained at once
@@ -81,55 +86,77 @@ func (l *Loop) Post(m Message) bool { return l.mail.Put(m) }
 // Begin starts a callback: every call of a Conn method, of Accept, Opened,
 // Tick, RunMail and Panicked stands between Begin and End. monoNs is a
 // monotonic clock, wallNs the time of day, both in nanoseconds.
-func (l *Loop) Begin(monoNs, wallNs int64) { l.nowNs, l.wallNs = monoNs, wallNs }
+func (l *Loop) Begin(monoNs, wallNs int64) {
+	l.nowNs, l.wallNs = monoNs, wallNs
+	l.blamed, l.suspect = l.suspect, nil // set only when the last callback panicked
+}
 
 // End lets clients go on whose next request had waited, and sends what the
-// callback gathered.
+// callback gathered. Each entry leaves its list before it is worked off, so
+// that a panic loses none of the others.
 func (l *Loop) End() {
-	for i := 0; i < len(l.resume); i++ { // grows while it runs
-		c := l.resume[i]
-		l.resume[i] = nil
+	for n := len(l.freed); n > 0; n = len(l.freed) {
+		u := l.freed[n-1]
+		l.freed = l.freed[:n-1]
+		l.suspect = u
+		u.release()
+	}
+	for n := len(l.resume); n > 0; n = len(l.resume) {
+		c := l.resume[n-1]
+		l.resume = l.resume[:n-1]
+		l.suspect = c
 		c.resumeInput()
 	}
-	l.resume = l.resume[:0]
-	for i := 0; i < len(l.dirty); i++ {
-		o := l.dirty[i]
-		l.dirty[i] = nil
+	for n := len(l.dirty); n > 0; n = len(l.dirty) {
+		o := l.dirty[n-1]
+		l.dirty = l.dirty[:n-1]
+		l.suspect = o.owner
 		o.queued = false
 		o.flush()
 	}
-	l.dirty = l.dirty[:0]
-	for i, c := range l.ending {
-		l.ending[i] = nil
+	for n := len(l.ending); n > 0; n = len(l.ending) {
+		c := l.ending[n-1]
+		l.ending = l.ending[:n-1]
+		l.suspect = c
 		if c.state == closing && !c.broken && c.backlog() == 0 {
 			c.closeWrite()
 		}
 	}
-	l.ending = l.ending[:0]
+	l.suspect = nil
 }
 
 // Tick fires the timers that are due.
 func (l *Loop) Tick() {
 	l.payOwed()
-	l.wheel.advance(l.nowNs)
+	if len(l.mailBatch) > 0 { // left by a panic
+		l.RunMail()
+	}
+	l.wheel.advance(l.nowNs, &l.suspect)
+	l.suspect = nil
 }
 
 // RunMail delivers waiting messages, at most one batch, and reports whether
 // more came meanwhile: the driver then calls it again after it has looked at
 // its sockets.
 func (l *Loop) RunMail() (more bool) {
-	batch := l.mail.Take(l.mailSpare)
-	for _, m := range batch {
+	if len(l.mailBatch) == 0 {
+		l.mailBatch = l.mail.Take(l.mailSpare)
+		l.mailSpare = l.mailBatch
+	}
+	for len(l.mailBatch) > 0 {
+		m := l.mailBatch[0]
+		l.mailBatch = l.mailBatch[1:]
+		l.suspect = m
 		m.Deliver(l)
 	}
-	l.mailSpare = batch
+	l.suspect = nil
 	return l.mail.Len() > 0
 }
 
 // Accept takes a new client connection.
 func (l *Loop) Accept(s Socket, p Peer) Conn {
 	c := &client{peer: p}
-	c.outlet.init(l, s)
+	c.outlet.init(l, s, c)
 	c.timer.wakes = c
 	l.clients.add(c)
 	l.metrics.Accepted++
@@ -146,7 +173,7 @@ func (l *Loop) Accept(s Socket, p Peer) Conn {
 // Opened takes the connection that d asked for.
 func (l *Loop) Opened(s Socket, d *Dial) Conn {
 	u := &upstreamConn{host: d.Host, pool: l.pool(d.Host)}
-	u.outlet.init(l, s)
+	u.outlet.init(l, s, u)
 	u.timer.wakes = u
 	l.metrics.Upstreams++
 	u.pool.dialing--
@@ -154,7 +181,9 @@ func (l *Loop) Opened(s Socket, d *Dial) Conn {
 	if a := d.owner; a != nil {
 		d.owner, a.dial = nil, nil
 		l.metrics.Dialed++
+		l.suspect = a.exchange
 		a.start(u, false)
+		l.suspect = nil
 	} else {
 		u.release()
 	}
@@ -166,28 +195,59 @@ func (d *Dial) Deliver(l *Loop) {
 	l.pool(d.Host).dialing--
 	if a := d.owner; a != nil {
 		d.owner, a.dial = nil, nil
+		l.suspect = a.exchange
 		a.exchange.dialFailed(d.Fault)
 	}
 }
 
 // Panicked is called by the driver's panic boundary after a callback of c
-// panicked (c may be nil when it was not a connection's). The exchange of c is
-// ended, its sockets are closed, everything else goes on.
+// panicked (c may be nil when it was not a connection's). What the loop was at
+// is ended, its sockets are closed, everything else goes on. The driver calls
+// RunMail soon, since messages may have been left.
 func (l *Loop) Panicked(c Conn) {
 	l.metrics.Panics++
-	switch c := c.(type) {
+	l.dropParsing(c)
+	var culprit any = c
+	if l.blamed != nil {
+		culprit = l.blamed
+		if blamed, ok := l.blamed.(Conn); ok {
+			l.dropParsing(blamed)
+		}
+	}
+	l.blamed = nil
+	switch it := culprit.(type) {
 	case *client:
-		if x := c.exchange; x != nil {
+		if x := it.exchange; x != nil {
 			x.crash()
 		} else {
-			c.drop()
+			it.drop()
 		}
 	case *upstreamConn:
-		if a := c.attempt; a != nil {
+		if a := it.attempt; a != nil {
 			a.exchange.crash()
 		} else {
-			c.drop()
+			it.drop()
 		}
+	case *exchange:
+		if !it.detached {
+			it.crash()
+		}
+	case *Inflated:
+		if x := it.Owner.(*exchange); x.answer.inflater == it.By && !x.detached {
+			x.crash()
+		}
+	}
+}
+
+// dropParsing gives back what a callback that panicked was reading.
+func (l *Loop) dropParsing(c Conn) {
+	switch c := c.(type) {
+	case *client:
+		l.buffers.give(c.parsing)
+		c.parsing = nil
+	case *upstreamConn:
+		l.buffers.give(c.parsing)
+		c.parsing = nil
 	}
 }
 
@@ -196,6 +256,7 @@ func (l *Loop) Panicked(c Conn) {
 // upstreamConn.
 type outlet struct {
 	loop    *Loop
+	owner   Conn
 	socket  Socket // nil once the connection is gone
 	out     []byte // gathered; from the loop's buffers
 	charged int    // bytes of Socket.Buffered charged to the budget
@@ -203,7 +264,7 @@ type outlet struct {
 	held    bool   // not to be flushed: the spool has to be synced first
 }
 
-func (o *outlet) init(l *Loop, s Socket) { o.loop, o.socket = l, s }
+func (o *outlet) init(l *Loop, s Socket, owner Conn) { o.loop, o.socket, o.owner = l, s, owner }
 
 // room returns the gathered output with room for n more bytes. The caller
 // appends to it and passes the result to put, with nothing between that could

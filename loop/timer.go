@@ -16,6 +16,7 @@ type timed interface{ onTimer() }
 // and is looked at once a turn.
 type wheel struct {
 	slots [wheelSlots]timer // list heads
+	due   timer             // list head: taken out of a slot, about to fire
 	at    int64             // last tick worked off, in units of TickEvery
 	armed int64
 }
@@ -24,6 +25,7 @@ func (w *wheel) init(nowNs int64) {
 	for i := range w.slots {
 		w.slots[i].next, w.slots[i].prev = &w.slots[i], &w.slots[i]
 	}
+	w.due.next, w.due.prev = &w.due, &w.due
 	w.at = nowNs / int64(TickEvery)
 }
 
@@ -57,38 +59,40 @@ func (w *wheel) disarm(t *timer) {
 }
 
 // advance fires what is due at nowNs. A timer that is armed while firing fires
-// in a later tick.
-func (w *wheel) advance(nowNs int64) {
+// in a later tick. firing is told what fires: when that panics, the rest of
+// its slot fires in the next call.
+func (w *wheel) advance(nowNs int64, firing *any) {
+	w.fire(firing)
 	until := nowNs / int64(TickEvery)
 	if until-w.at > wheelSlots {
 		w.at = until - wheelSlots // one whole turn looks at every slot
 	}
 	for w.at < until {
 		w.at++
-		w.fire(&w.slots[w.at%wheelSlots], nowNs)
+		w.takeSlot(&w.slots[w.at%wheelSlots], nowNs)
+		w.fire(firing)
 	}
 }
 
-// fire moves the slot's list aside first: what fires may arm and disarm any
-// timer, those of this list included.
-func (w *wheel) fire(head *timer, nowNs int64) {
-	if head.next == head {
-		return
-	}
-	var due timer
-	due.next, due.prev = head.next, head.prev
-	due.next.prev, due.prev.next = &due, &due
-	head.next, head.prev = head, head
-	for due.next != &due {
-		t := due.next
-		t.prev.next, t.next.prev = t.next, t.prev
-		if t.deadlineNs > nowNs {
-			t.prev, t.next = head.prev, head
-			t.prev.next, head.prev = t, t
-			continue
+// takeSlot moves the timers of a slot that are due to the due list: what fires
+// may arm and disarm any timer, those of the list included.
+func (w *wheel) takeSlot(head *timer, nowNs int64) {
+	for t := head.next; t != head; {
+		next := t.next
+		if t.deadlineNs <= nowNs {
+			t.prev.next, t.next.prev = t.next, t.prev
+			t.prev, t.next = w.due.prev, &w.due
+			t.prev.next, w.due.prev = t, t
 		}
-		t.next, t.prev = nil, nil
-		w.armed--
+		t = next
+	}
+}
+
+func (w *wheel) fire(firing *any) {
+	for w.due.next != &w.due {
+		t := w.due.next
+		w.disarm(t)
+		*firing = t.wakes
 		t.wakes.onTimer()
 	}
 }

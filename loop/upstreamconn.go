@@ -24,6 +24,7 @@ type upstreamConn struct {
 	attempt  *attempt // nil exactly while unused
 	timer    timer    // idle expiry
 	in       []byte   // an incomplete head
+	parsing  []byte   // what in was, while it is read
 	progress httpparse.Progress
 
 	chunks        httpparse.Chunks
@@ -57,11 +58,13 @@ func (u *upstreamConn) OnBytes(p []byte) {
 	u.attempt.exchange.answer.lastNs = u.loop.nowNs
 	if u.phase == awaitingHead {
 		if u.in != nil {
-			kept := u.loop.buffers.grow(u.in, len(p))
+			u.parsing = append(u.loop.buffers.grow(u.in, len(p)), p...)
 			u.in = nil
-			p = append(kept, p...)
-			u.readHead(p)
-			u.loop.buffers.give(p)
+			if !u.readHead(u.parsing) && !u.dead {
+				u.in, u.parsing = u.parsing, nil
+			}
+			u.loop.buffers.give(u.parsing)
+			u.parsing = nil
 			return
 		}
 		u.readHead(p)
@@ -71,31 +74,35 @@ func (u *upstreamConn) OnBytes(p []byte) {
 }
 
 // readHead parses the answer's head, dropping informational ones before it,
-// and goes on with the body behind it.
-func (u *upstreamConn) readHead(p []byte) {
+// and goes on with the body behind it. It reports false when
+// parsing is to be kept as it is for more to come.
+func (u *upstreamConn) readHead(p []byte) (used bool) {
 	l := u.loop
 	x := u.attempt.exchange
 	for {
 		n, fault := l.response.Parse(p, &u.progress, false)
 		if fault != httpparse.OK {
 			x.fail(upstream.BadAnswer)
-			return
+			return true
 		}
 		if n == 0 {
-			u.in = append(l.buffers.take(len(p)), p...)
-			return
+			if u.parsing == nil || len(p) < len(u.parsing) { // not kept yet, or some of it is used up
+				u.in = append(u.loop.buffers.take(len(p)), p...)
+				return true
+			}
+			return false
 		}
 		head := p[:n]
 		p = p[n:]
 		u.progress = httpparse.Progress{}
 		if l.response.Status >= 200 {
 			u.startBody(head, p)
-			return
+			return true
 		}
 		u.informational++
 		if l.response.Status == 101 || u.informational > informationalMax {
 			x.fail(upstream.BadAnswer)
-			return
+			return true
 		}
 	}
 }
@@ -163,12 +170,15 @@ func (u *upstreamConn) finish(rest []byte) {
 	reusable := u.keepAlive && len(rest) == 0 && a.sentNs != 0 && u.backlog() == 0
 	a.conn, u.attempt = nil, nil
 	x.loop.wheel.disarm(&x.timer)
+	u.phase = unused
 	if reusable {
-		u.release()
+		u.loop.freed = append(u.loop.freed, u) // at the end of the callback: this exchange comes first
 	} else {
 		u.drop()
 	}
+	x.loop.suspect = x
 	x.answer.finish(x)
+	x.loop.suspect = nil
 }
 
 // release gives the connection to the attempt that waits longest, or keeps it.
@@ -222,7 +232,9 @@ func (u *upstreamConn) OnClosed(c Cause) {
 		a.conn, u.attempt = nil, nil
 		x.loop.wheel.disarm(&x.timer)
 		u.bury()
+		x.loop.suspect = x
 		x.answer.finish(x)
+		x.loop.suspect = nil
 		return
 	}
 	x.fail(upstream.Lost(a.evidence()))
