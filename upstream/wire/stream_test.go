@@ -46,21 +46,58 @@ const (
 
 var chatUsage = Usage{Input: 4, CachedInput: 6, Output: 4, Reported: true}
 
-func TestStreamRecord(t *testing.T) {
-	type record struct {
-		usage                  Usage
-		events, text           int64
-		done, finished, failed bool
-		complete               bool
+// A record is what a Stream knows at the end.
+type record struct {
+	usage                  Usage
+	events, text           int64
+	done, finished, failed bool
+	complete               bool
+}
+
+// A streamRow is one answer, what is let out of it, and the record.
+type streamRow struct {
+	name   string
+	id     RouteID
+	strip  bool
+	answer string
+	out    string // "=" for the answer as it came
+	want   record
+}
+
+// testStream feeds the answer of each row in three framings and in reads of
+// several sizes.
+func testStream(t *testing.T, rows []streamRow) {
+	t.Helper()
+	for _, tt := range rows {
+		for _, line := range []string{"\n", "\r\n", "\r"} {
+			answer, out := strings.ReplaceAll(tt.answer, "\n", line), strings.ReplaceAll(tt.out, "\n", line)
+			if tt.out == "=" {
+				out = answer
+			}
+			if tt.name == "message_stop added" {
+				out = strings.TrimSuffix(out, strings.ReplaceAll(messageStop, "\n", line)) + messageStop
+			}
+			t.Run(fmt.Sprintf("%s/%q", tt.name, line), func(t *testing.T) {
+				for _, step := range []int{1, 2, 3, 7, len(answer) + 1} {
+					s, got, complete := streamed(tt.id, tt.strip, answer, step)
+					if tt.out != "" && got != out {
+						t.Fatalf("reads of %d bytes: got\n%q, want\n%q", step, got, out)
+					}
+					if tt.out == "" && got != answer {
+						t.Fatalf("reads of %d bytes: got\n%q, want\n%q", step, got, answer)
+					}
+					is := record{s.Usage, s.Events, s.OutputBytes, s.Done, s.Finished, s.Failed, complete}
+					if is != tt.want {
+						t.Fatalf("reads of %d bytes: got\n%+v, want\n%+v", step, is, tt.want)
+					}
+				}
+			})
+		}
 	}
-	for _, tt := range []struct {
-		name   string
-		id     RouteID
-		strip  bool
-		answer string
-		out    string // "=" for the answer as it came
-		want   record
-	}{
+}
+
+func TestStreamUsage(t *testing.T) {
+	testStream(t, []streamRow{
 		{"chat", ChatCompletions, false, sse("\n", chunkRole, chunkHello, chunkStop, chunkUsage, "[DONE]"), "=",
 			record{chatUsage, 5, helloBytes, true, true, false, true}},
 		{"usage chunk stripped", ChatCompletions, true, sse("\n", chunkHello, chunkStop, chunkUsage, "[DONE]"), sse("\n", chunkHello, chunkStop, "[DONE]"),
@@ -89,6 +126,11 @@ func TestStreamRecord(t *testing.T) {
 			record{Usage{Input: 10, Output: 2, Reported: true}, 3, 2, true, false, false, true}},
 		{"usage over two data lines cut", ChatCompletions, true, "data: {\"choices\":[{}],\"usage\":{\ndata: \"prompt_tokens\":1}\ndata: }\n\n",
 			"data: {\"choices\":[{}]\ndata: }\n\n", record{Usage{Input: 1, Reported: true}, 1, 0, false, false, false, false}},
+	})
+}
+
+func TestStreamLines(t *testing.T) {
+	testStream(t, []streamRow{
 		{"null usage stays", ChatCompletions, true, sse("\n", chunkHello, chunkStop), "=", record{Usage{}, 2, helloBytes, false, true, false, true}},
 		{"no space, joined lines, other fields", ChatCompletions, false,
 			"id: 7\ndata:{\"choices\":[{\"delta\":\ndata:{\"content\":\"x\"},\nretry: 3\ndata\ndata: \"finish_reason\":\"stop\"}]}\nunknown: data: x\n\ndata:[DONE]\n\n", "=",
@@ -116,7 +158,11 @@ func TestStreamRecord(t *testing.T) {
 			record{Usage{}, 1, 3 + 2 + 1 + 1 + 4 + 2, false, true, false, true}},
 		{"completions", Completions, false, sse("\n", `{"choices":[{"text":"abc","finish_reason":null}]}`, `{"choices":[{"text":"","finish_reason":"length"}]}`, "[DONE]"), "=",
 			record{Usage{}, 3, 3, true, true, false, true}},
+	})
+}
 
+func TestStreamRoutes(t *testing.T) {
+	testStream(t, []streamRow{
 		{"messages", Messages, false, messageOpen + messagePing + messageText + messageEnd + messageStop, "=",
 			record{Usage{Input: 25, CachedInput: 9, CacheWrite5m: 1, Output: 15, Reported: true}, 5, 2, true, true, false, true}},
 		{"message_stop added", Messages, false, messageOpen + messageText + messageEnd, messageOpen + messageText + messageEnd + messageStop,
@@ -146,32 +192,7 @@ func TestStreamRecord(t *testing.T) {
 		{"empty", Audio, false, "", "", record{}},
 		{"empty chat", ChatCompletions, false, "", "", record{}},
 		{"comments only", ChatCompletions, false, ": x\n\n", "=", record{}},
-	} {
-		for _, line := range []string{"\n", "\r\n", "\r"} {
-			answer, out := strings.ReplaceAll(tt.answer, "\n", line), strings.ReplaceAll(tt.out, "\n", line)
-			if tt.out == "=" {
-				out = answer
-			}
-			if tt.name == "message_stop added" {
-				out = strings.TrimSuffix(out, strings.ReplaceAll(messageStop, "\n", line)) + messageStop
-			}
-			t.Run(fmt.Sprintf("%s/%q", tt.name, line), func(t *testing.T) {
-				for _, step := range []int{1, 2, 3, 7, len(answer) + 1} {
-					s, got, complete := streamed(tt.id, tt.strip, answer, step)
-					if tt.out != "" && got != out {
-						t.Fatalf("reads of %d bytes: got\n%q, want\n%q", step, got, out)
-					}
-					if tt.out == "" && got != answer {
-						t.Fatalf("reads of %d bytes: got\n%q, want\n%q", step, got, answer)
-					}
-					is := record{s.Usage, s.Events, s.OutputBytes, s.Done, s.Finished, s.Failed, complete}
-					if is != tt.want {
-						t.Fatalf("reads of %d bytes: got\n%+v, want\n%+v", step, is, tt.want)
-					}
-				}
-			})
-		}
-	}
+	})
 }
 
 // TestStreamEveryCut cuts each framing at each byte, so that each character
