@@ -57,7 +57,7 @@ func follow(event, out string) (rest string, ok bool) {
 		if json.Unmarshal([]byte(payloadOf(next[0])), &is) == nil {
 			delete(was, "usage")
 			delete(is, "usage") // there when the event had it twice
-			if maps.EqualFunc(was, is, bytes.Equal) {
+			if maps.EqualFunc(was, is, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 				return out[len(next[0]):], true
 			}
 		}
