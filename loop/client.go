@@ -44,6 +44,7 @@ type client struct {
 	progress httpparse.Progress
 	peer     Peer
 
+	syncAt     int64 // position in the spool that must be synced before held output goes out
 	lingered   int64 // bytes thrown away while lingering
 	stalledAt  int   // backlog when the reader was last looked at
 	headNs     int64 // when the head's first byte came; 0 = none yet

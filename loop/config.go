@@ -40,7 +40,9 @@ type Ports struct {
 type Spool interface {
 	Admitted(*usage.Event) bool
 	Row(*usage.Event) bool
-	Pending() bool
+	Pending() bool   // the row just written must be synced before its answer may go out
+	Position() int64 // end of the last record written
+	SyncedTo() int64 // all records up to here are durable
 }
 
 // TickEvery is how often the driver calls Tick.

@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"slices"
+
 	"relay/httpparse"
 	"relay/upstream/wire"
 	"relay/usage"
@@ -44,6 +46,7 @@ func (x *exchange) account(outcome usage.Outcome, e wire.Error) {
 	}
 	if c := x.client; c != nil && l.ports.Spool.Pending() {
 		c.held = true
+		c.syncAt = l.ports.Spool.Position()
 	}
 }
 
@@ -140,25 +143,21 @@ func (c *client) after() {
 	c.next()
 }
 
-// Synced is a Message of the spool: all rows written before it was sent are
-// safe on disk.
+// Synced is a Message of the spool: more rows are safe on disk.
 type Synced struct{}
 
 // Deliver sends the answers that waited for it.
 func (Synced) Deliver(l *Loop) {
-	if l.ports.Spool.Pending() { // rows came in meanwhile: another message follows
-		return
-	}
-	waiting := l.unsynced
-	l.unsynced = nil
-	for _, c := range waiting {
-		if c.state != settling {
-			continue
+	safe := l.ports.Spool.SyncedTo()
+	n := 0
+	for ; n < len(l.unsynced) && l.unsynced[n].syncAt <= safe; n++ {
+		if c := l.unsynced[n]; c.state == settling {
+			c.held = false
+			c.touch()
+			c.after()
 		}
-		c.held = false
-		c.touch()
-		c.after()
 	}
+	l.unsynced = slices.Delete(l.unsynced, 0, n)
 }
 
 // takeHostID keeps the upstream's own request id for the row.

@@ -7,11 +7,10 @@ import (
 
 // spool counts usage rows and is full or slow at times.
 type spool struct {
-	world    *World
-	rows     map[[16]byte]int
-	admitted map[[16]byte]bool
-	unsynced bool
-	total    int
+	world  *World
+	rows   map[[16]byte]int
+	synced int64
+	total  int
 }
 
 // Admitted implements loop.Spool.
@@ -24,10 +23,10 @@ func (s *spool) Row(e *usage.Event) bool {
 	if n := s.rows[e.RequestID]; n > 1 {
 		s.world.fault("%d usage rows for one request", n)
 	}
-	if s.world.chance(s.world.trouble.syncEvery) && !s.unsynced {
-		s.unsynced = true
+	if s.world.trouble.syncEvery > 0 {
+		to := int64(s.total)
 		s.world.after(s.world.delay(), func() {
-			s.unsynced = false
+			s.synced = max(s.synced, to)
 			s.world.loop.Post(loop.Synced{})
 		})
 	}
@@ -35,4 +34,10 @@ func (s *spool) Row(e *usage.Event) bool {
 }
 
 // Pending implements loop.Spool.
-func (s *spool) Pending() bool { return s.unsynced }
+func (s *spool) Pending() bool { return s.world.trouble.syncEvery > 0 && s.synced < int64(s.total) }
+
+// Position implements loop.Spool.
+func (s *spool) Position() int64 { return int64(s.total) }
+
+// SyncedTo implements loop.Spool.
+func (s *spool) SyncedTo() int64 { return s.synced }
