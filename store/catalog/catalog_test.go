@@ -12,7 +12,7 @@ import (
 
 const hostSecret = "sk-host-5d1f02c4"
 
-// text makes fields of a list.
+// texts makes a list of texts.
 func texts(values ...string) List[string] {
 	list := make([]Field[string], len(values))
 	for i, v := range values {

@@ -10,7 +10,8 @@ import (
 //
 // Kinds that the catalog leaves out: cached input and cache writes cost what
 // input costs (a one-hour write what a five-minute write costs), so that
-// nothing is free by oversight; all else is zero.
+// nothing is free by oversight. Audio is zero, which counts it as ordinary
+// input and output. The others are zero.
 type Price struct {
 	Input, CachedInput, CacheWrite5m, CacheWrite1h, Output, Audio int64
 	RequestNano, WebSearchNano                                    int64
