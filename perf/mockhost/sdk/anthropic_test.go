@@ -1,4 +1,4 @@
-package mockhost
+package sdk
 
 import (
 	"context"
@@ -10,10 +10,12 @@ import (
 	v1option "github.com/anthropics/anthropic-sdk-go/option"
 	v2 "github.com/anthropics/anthropic-sdk-go/v2"
 	v2option "github.com/anthropics/anthropic-sdk-go/v2/option"
+
+	"relay/perf/mockhost"
 )
 
 func TestAnthropicV1(t *testing.T) {
-	s := start(t, Options{Key: "k", Scenario: "instant"})
+	s := start(t, mockhost.Options{Key: "k", Scenario: "instant"})
 	client := v1.NewClient(v1option.WithBaseURL(s.URL()), v1option.WithAPIKey("k"), v1option.WithMaxRetries(0))
 	ctx := context.Background()
 	params := v1.MessageNewParams{
@@ -25,7 +27,7 @@ func TestAnthropicV1(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := got.Usage
-	if got.Content[0].Text != Text(16) || got.StopReason != "end_turn" || u.InputTokens != 3 || u.OutputTokens != 550 ||
+	if got.Content[0].Text != mockhost.Text(16) || got.StopReason != "end_turn" || u.InputTokens != 3 || u.OutputTokens != 550 ||
 		u.CacheReadInputTokens != 9 || u.CacheCreationInputTokens != 12306 || u.CacheCreation.Ephemeral1hInputTokens != 2 {
 		t.Errorf("message %s", got.RawJSON())
 	}
@@ -39,7 +41,7 @@ func TestAnthropicV1(t *testing.T) {
 	if err := stream.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if all.Content[0].Text != Text(16) || all.Usage.OutputTokens != 550 || all.Usage.InputTokens != 3 || all.StopReason != "end_turn" {
+	if all.Content[0].Text != mockhost.Text(16) || all.Usage.OutputTokens != 550 || all.Usage.InputTokens != 3 || all.StopReason != "end_turn" {
 		t.Errorf("streamed %+v", all)
 	}
 	count, err := client.Messages.CountTokens(ctx, v1.MessageCountTokensParams{Model: "claude-mock:in=5", Messages: params.Messages})
@@ -55,7 +57,7 @@ func TestAnthropicV1(t *testing.T) {
 }
 
 func TestAnthropicV2(t *testing.T) {
-	s := start(t, Options{Key: "k", Scenario: "instant"})
+	s := start(t, mockhost.Options{Key: "k", Scenario: "instant"})
 	client := v2.NewClient(v2option.WithBaseURL(s.URL()), v2option.WithAPIKey("k"), v2option.WithMaxRetries(0))
 	ctx := context.Background()
 	params := v2.MessageNewParams{
@@ -82,7 +84,7 @@ func TestAnthropicV2(t *testing.T) {
 	if err := stream.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.Content) != 2 || all.Content[0].Signature != thinkingSignature || string(all.Content[1].Input) != `{"location":"Paris"}` {
+	if len(all.Content) != 2 || all.Content[0].Signature != "bW9jay1zaWduYXR1cmU=" || string(all.Content[1].Input) != `{"location":"Paris"}` {
 		t.Fatalf("streamed %+v", all.Content)
 	}
 	params.Messages = append(params.Messages, got.ToParam(), v2.NewUserMessage(v2.NewToolResultBlock(got.Content[1].ID, "sunny", false)))
