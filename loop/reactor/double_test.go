@@ -34,13 +34,15 @@ type core struct {
 	boxMax   int // 0 = no limit
 
 	open    bool // between Begin and End
+	sprung  bool // the callback panics on purpose
 	inside  int  // Socket methods on the stack
 	lastNs  int64
+	sockets []loop.Socket // accepted, in order
+	conns   []*conn
 	ticks   atomic.Int64
 	mails   atomic.Int64
 	mu      sync.Mutex
 	box     []loop.Message
-	panicky int // Panicked calls to panic themselves
 }
 
 // A note is a message that runs a function on the loop.
@@ -63,10 +65,17 @@ func (c *core) Post(m loop.Message) bool {
 	return true
 }
 
+// spring panics, as a bug would.
+func (c *core) spring() {
+	c.sprung, c.inside = true, 0
+	panic("BUG: planted")
+}
+
 func (c *core) Begin(monoNs, wallNs int64) {
-	if c.open {
+	if c.open && !c.sprung {
 		c.t.Error("Begin inside a callback")
 	}
+	c.sprung = false
 	if c.inside != 0 {
 		c.t.Error("a callback inside a Socket method")
 	}
@@ -114,7 +123,13 @@ func (c *core) RunMail() (more bool) {
 
 func (c *core) Accept(s loop.Socket, p loop.Peer) loop.Conn {
 	c.check()
-	return c.accept(c, &watched{s, c}, p)
+	w := &watched{s, c}
+	x := c.accept(c, w, p)
+	c.sockets = append(c.sockets, w)
+	if x, ok := x.(*conn); ok {
+		c.conns = append(c.conns, x)
+	}
+	return x
 }
 
 func (c *core) Opened(s loop.Socket, d *loop.Dial) loop.Conn {
@@ -124,7 +139,6 @@ func (c *core) Opened(s loop.Socket, d *loop.Dial) loop.Conn {
 
 func (c *core) Panicked(x loop.Conn) {
 	c.check()
-	c.inside = 0
 	if c.panicked != nil {
 		c.panicked(c, x)
 	}

@@ -30,8 +30,8 @@ type Options struct {
 // A Core is what runs on a shard; *loop.Loop is one. All methods but Post are
 // called on the shard's goroutine, and the Conns it hands out as well.
 //
-// Panicked is called in the place of what was left of the panicking callback,
-// so between its Begin and an End.
+// A callback that panics has no End; Panicked follows, between a Begin and an
+// End of its own.
 type Core interface {
 	Post(loop.Message) bool
 	Begin(monoNs, wallNs int64)

@@ -158,8 +158,7 @@ func (l *shard) handle(w work, s *socket) (more bool) {
 // run is one callback between Begin and End, inside the panic boundary.
 func (l *shard) run(w work, s *socket) (more bool) {
 	defer l.boundary(s)
-	now := time.Now()
-	l.core.Begin(int64(now.Sub(l.r.started)), now.UnixNano())
+	l.begin()
 	switch w {
 	case workOpen:
 		s.open()
@@ -181,6 +180,12 @@ func (l *shard) run(w work, s *socket) (more bool) {
 	return more
 }
 
+// begin reads the clock for one callback.
+func (l *shard) begin() {
+	now := time.Now()
+	l.core.Begin(int64(now.Sub(l.r.started)), now.UnixNano())
+}
+
 // boundary is deferred by run: a panic costs the connection that it came from.
 func (l *shard) boundary(s *socket) {
 	p := recover()
@@ -190,6 +195,7 @@ func (l *shard) boundary(s *socket) {
 	l.counts.panics.Add(1)
 	l.r.log.Error("panic in a callback", "loop", l.index, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	l.contain(s)
+	l.wake() // messages may have been left
 }
 
 // contain tells the Core of a panic and closes the connection, whatever the
@@ -204,6 +210,7 @@ func (l *shard) contain(s *socket) {
 			s.Close()
 		}
 	}()
+	l.begin()
 	if s == nil {
 		l.core.Panicked(nil)
 	} else {

@@ -1,0 +1,280 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"relay/loop"
+	"relay/store/state"
+)
+
+// TestMailLeavesRoom: a message that always posts the next one does not keep
+// the loop from its sockets, as a task that posts itself to gnet would.
+func TestMailLeavesRoom(t *testing.T) {
+	st := play(t, Options{Loops: 1}, func(c *core) {
+		c.accept = echo
+		c.batchMax = 1
+	})
+	c := st.dialClient()
+	roundTrip(t, c, "before")
+	var runs atomic.Int64
+	var stop atomic.Bool
+	var again note
+	again = func(c *core) {
+		runs.Add(1)
+		if !stop.Load() {
+			c.Post(again)
+		}
+	}
+	for range 3 {
+		st.cores[0].Post(again)
+	}
+	for range 100 {
+		roundTrip(t, c, "while mail runs")
+	}
+	seen := runs.Load()
+	eventually(t, "mail goes on", func() bool { return runs.Load() > seen+10 })
+	stop.Store(true)
+}
+
+// TestMailIsNotLost posts from many goroutines at once.
+func TestMailIsNotLost(t *testing.T) {
+	for _, batch := range []int{0, 1, 7} {
+		st := playSilent(t, Options{}, func(c *core) { c.batchMax = batch })
+		const senders, each = 8, 500
+		var got atomic.Int64
+		var wg sync.WaitGroup
+		for i := range senders {
+			wg.Go(func() {
+				for range each {
+					st.cores[i%2].Post(note(func(*core) { got.Add(1) }))
+				}
+			})
+		}
+		wg.Wait()
+		eventually(t, "all messages run", func() bool { return got.Load() == senders*each })
+	}
+}
+
+// TestMailBeforeStart: a wake while the Cores are being built is kept.
+func TestMailBeforeStart(t *testing.T) {
+	done := make(chan struct{})
+	playSilent(t, Options{Loops: 1}, func(c *core) {
+		c.Post(note(func(*core) { close(done) }))
+	})
+	receive(t, done)
+}
+
+// TestTicksCoalesce: a stuck loop gets one tick when it goes on, not one for
+// each that it missed; meanwhile its lag shows.
+func TestTicksCoalesce(t *testing.T) {
+	st := playSilent(t, Options{}, nil)
+	stuck, release := make(chan struct{}), make(chan struct{})
+	st.cores[0].Post(note(func(*core) { close(stuck); <-release }))
+	receive(t, stuck)
+	other := st.cores[1].ticks.Load()
+	before := st.cores[0].ticks.Load()
+	eventually(t, "the other loop ticks on", func() bool { return st.cores[1].ticks.Load() > other+30 })
+	if lag := st.r.Stats().Loops[0].LagNow; lag < 10*loop.TickEvery {
+		t.Errorf("lag shows as %v", lag)
+	}
+	other = st.cores[1].ticks.Load()
+	close(release)
+	st.on(0, func(c *core) {
+		if ran := c.ticks.Load() - before; ran > 2+st.cores[1].ticks.Load()-other {
+			t.Errorf("%d ticks ran at once", ran)
+		}
+	})
+	eventually(t, "the lag is counted", func() bool {
+		lag := st.r.Stats().Loops[0].Lag
+		late := uint64(0)
+		for i, n := range lag.Counts {
+			if i > 0 && LagBounds[i-1] >= 100*time.Millisecond {
+				late += n
+			}
+		}
+		return late >= 1 && lag.Sum >= 10*loop.TickEvery
+	})
+}
+
+// TestPanicCostsOneConnection: a panic in any callback, and one in Panicked on
+// top, closes that connection and leaves all others alone.
+func TestPanicCostsOneConnection(t *testing.T) {
+	told := make(chan loop.Conn, 10)
+	var twice atomic.Bool
+	st := play(t, Options{Loops: 1}, func(c *core) {
+		c.panicked = func(c *core, x loop.Conn) {
+			told <- x
+			if twice.Load() {
+				c.spring()
+			}
+		}
+		c.accept = func(c *core, s loop.Socket, p loop.Peer) loop.Conn {
+			if twice.Load() && len(c.sockets) == 1 {
+				c.spring()
+			}
+			x := &conn{core: c}
+			x.drained = c.spring
+			x.bytes = func(p []byte) {
+				switch p[0] {
+				case 'b':
+					c.spring()
+				case 'd':
+					s.NotifyDrained(0)
+				case 'c':
+					x.closed = func(loop.Cause) { c.spring() }
+				}
+				s.Write(p)
+			}
+			return x
+		}
+	})
+	good := st.dialClient()
+	roundTrip(t, good, "good")
+	panics := uint64(0)
+	for _, second := range []bool{false, true} {
+		twice.Store(second)
+		for _, how := range []string{"b", "d", "c", "mail"} {
+			panics++
+			if second {
+				panics++
+			}
+			if how == "mail" {
+				st.cores[0].Post(note((*core).spring))
+				if x := receive(t, told); x != nil {
+					t.Error("a message's panic is blamed on a connection")
+				}
+			} else {
+				bad := st.dialClient()
+				_, _ = io.WriteString(bad, how)
+				if how == "c" {
+					_ = bad.CloseWrite()
+				}
+				if x := receive(t, told); x == nil {
+					t.Errorf("%s: no connection is blamed", how)
+				}
+				_, _ = io.ReadAll(bad) // ends
+			}
+			roundTrip(t, good, "still good")
+			eventually(t, "the panics are counted", func() bool { return st.r.Stats().Loops[0].Panics == panics })
+		}
+	}
+	eventually(t, "the others are closed", func() bool { return clients(st.r) == 1 })
+}
+
+// TestPanicAtOpen: the connection whose Conn could not be made is closed.
+func TestPanicAtOpen(t *testing.T) {
+	st := play(t, Options{Loops: 1}, func(c *core) {
+		c.accept = func(c *core, s loop.Socket, p loop.Peer) loop.Conn {
+			c.spring()
+			return nil
+		}
+	})
+	if got, err := io.ReadAll(st.dialClient()); len(got) != 0 || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	eventually(t, "it is not counted", func() bool { return clients(st.r) == 0 })
+}
+
+// TestStopTellsConnections: Stop ends every connection by OnClosed.
+func TestStopTellsConnections(t *testing.T) {
+	closed := make(chan loop.Cause, 10)
+	st := play(t, Options{}, func(c *core) {
+		c.accept = func(c *core, s loop.Socket, _ loop.Peer) loop.Conn {
+			return &conn{core: c, bytes: s.Write, closed: func(cause loop.Cause) { closed <- cause }}
+		}
+	})
+	for range 10 {
+		roundTrip(t, st.dialClient(), "x")
+	}
+	st.r.Stop()
+	if len(closed) != 10 {
+		t.Errorf("%d connections were told", len(closed))
+	}
+	if n := clients(st.r); n != 0 {
+		t.Errorf("%d clients are counted", n)
+	}
+}
+
+// TestFewGoroutines: connections cost no goroutine.
+func TestFewGoroutines(t *testing.T) {
+	before := runtime.NumGoroutine()
+	st := play(t, Options{}, func(c *core) { c.accept = echo })
+	for range 2000 {
+		st.dialClient()
+	}
+	eventually(t, "all are in", func() bool { return clients(st.r) == 2000 })
+	// gnet's pool lets idle goroutines go after 10 s.
+	eventually(t, "fewer than 40 goroutines", func() bool { return runtime.NumGoroutine()-before < 40 })
+}
+
+// An oddStore grants every Reserve of a loop with an odd number.
+type oddStore struct{ calls int }
+
+func (s *oddStore) Apply(_ int64, batch []*state.Reservation) {
+	s.calls++
+	for _, r := range batch {
+		r.Granted = r.Verb == state.Reserve && r.Loop%2 == 1
+	}
+}
+
+// TestLane: each Reserve comes back once, answered, even when its loop has no
+// room at first; a Release does not.
+func TestLane(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	wake := make(chan struct{}, 1)
+	box := loop.NewMailbox[*state.Reservation](1000, func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	got := make(chan *asked, 1000)
+	refusals := 0
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		RunLane(ctx, &oddStore{}, box, wake, func(index int, m loop.Message) bool {
+			if refusals < 20 {
+				refusals++
+				return false
+			}
+			if r := m.(*asked); r.r.Loop != index {
+				t.Errorf("an answer of loop %d went to %d", r.r.Loop, index)
+			}
+			got <- m.(*asked)
+			return true
+		})
+	}()
+	const n = 300
+	for i := range n {
+		a := &asked{r: &state.Reservation{Verb: state.Reserve, Loop: i % 4}}
+		a.r.Owner = a
+		if !box.Put(a.r) || !box.Put(&state.Reservation{Verb: state.Release, Owner: errors.New("not a message")}) {
+			t.Fatal("box is full")
+		}
+	}
+	seen := map[*asked]bool{}
+	for range n {
+		a := receive(t, got)
+		if seen[a] || a.r.Granted != (a.r.Loop%2 == 1) {
+			t.Errorf("answer %+v, seen before: %v", a.r, seen[a])
+		}
+		seen[a] = true
+	}
+	cancel()
+	receive(t, ended)
+	if len(got) != 0 {
+		t.Errorf("%d answers too many", len(got))
+	}
+}
+
+type asked struct{ r *state.Reservation }
+
+func (*asked) Deliver(*loop.Loop) {}
