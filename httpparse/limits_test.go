@@ -15,6 +15,8 @@ func TestRequestLimits(t *testing.T) {
 	fields := strings.Repeat("a: b\r\n", FieldsMax-1)
 	long := fill("a: ", "\r\n", FieldBytesMax)
 	heads := start + strings.Repeat(long, 3)
+	full := start + strings.Repeat("a: b\r\n", FieldsMax-5) + strings.Repeat(long, 3)
+	full += fill("a: ", "\r\n", HeadBytesMax-len(full)) // as many fields and bytes as allowed
 	for _, tt := range []struct {
 		name, in string
 		whole    bool
@@ -41,6 +43,8 @@ func TestRequestLimits(t *testing.T) {
 		{"one field more", start + fields + "a", false, TooManyFields},
 		{"one field more, whole", start + fields + "a: b\r\n\r\n", false, TooManyFields},
 
+		{"full head without end", full, false, HeadTooLarge},
+		{"full head, one field more", full + "a: b\r\n\r\n", false, HeadTooLarge},
 		{"longest head", heads + fill("a: ", "\r\n\r\n", HeadBytesMax-len(heads)), true, OK},
 		{"head one over", heads + fill("a: ", "\r\n\r\n", HeadBytesMax-len(heads)+1), false, HeadTooLarge},
 		{"head, one short without end", heads + fill("a: ", "\r\n\r", HeadBytesMax-len(heads)-1), false, OK},
@@ -52,8 +56,8 @@ func TestRequestLimits(t *testing.T) {
 		if err != tt.err || (n == len(tt.in)) != tt.whole {
 			t.Errorf("%s: n = %d of %d, %v; want %v", tt.name, n, len(tt.in), err, tt.err)
 		}
-		if n, err, _ := feedRequest([]byte(tt.in), []byte{1}); err != tt.err || (n == len(tt.in)) != tt.whole {
-			t.Errorf("%s, byte by byte: n = %d of %d, %v; want %v", tt.name, n, len(tt.in), err, tt.err)
+		if n, err, _ := feedRequest([]byte(tt.in), []byte{199, 1, 1, 1}); err != tt.err || (n == len(tt.in)) != tt.whole {
+			t.Errorf("%s, in pieces: n = %d of %d, %v; want %v", tt.name, n, len(tt.in), err, tt.err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package httpparse
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -161,4 +162,57 @@ func FuzzChunksSplit(f *testing.F) {
 			t.Fatalf("stopped at %d of %d", n, len(in))
 		}
 	})
+}
+
+// TestSplitGrammar cuts heads and bodies that are put together of sound and
+// odd parts, which random bytes seldom reach. A failure prints its seed.
+func TestSplitGrammar(t *testing.T) {
+	starts := []string{"GET / HTTP/1.1\r\n", "POST /a?b HTTP/1.1\r\n", "POST /a HTTP/1.0\r\n", "\r\nGET http://a/ HTTP/1.1\r\n",
+		"GET foo HTTP/1.1\r\n", "GET / HTTP/2.0\r\n", "GET * HTTP/1.3\r\n", "GET  / HTTP/1.1\r\n", "GET /\x00 HTTP/2.0\r\n", "OPTIONS * HTTP/1.1\r\n",
+		"HTTP/1.1 200 OK\r\n", "HTTP/1.0 204\r\n", "HTTP/1.1 103 x\r\n", "HTTP/2.0 200 \x00\r\n", "HTTP/1.1 700 x\r\n"}
+	lines := []string{"Host: a\r\n", "Host: a\r\n", "Host: a b\r\n", "Content-Length: 5\r\n", "Content-Length: 6\r\n", "Content-Length: x\r\n",
+		"Transfer-Encoding: chunked\r\n", "Transfer-Encoding: gzip, chunked\r\n", "Expect: 100-continue\r\n", "Expect: x\r\n",
+		"Connection: close\r\n", "Connection: keep-alive, x\r\n", "X: y\r\n", "X: y\tz \xff\r\n", "X:\r\n", "X : y\r\n", " fold\r\n", "X: y\n", "X: y\rz\r\n",
+		"X: \x01\r\n", "X\r\n", ": y\r\n", "X: y\r\r\n"}
+	chunks := []string{"5\r\nhello\r\n", "1;a=\"b\"\r\nx\r\n", "A\r\n0123456789\r\n", "0\r\n", "0\r\nX: y\r\n", "\r\n", "5 \r\n", "1;a\n", "1\r\nxy", "\r", "X: y\r\n", "fffffffffff\r\n"}
+	for seed := range uint64(4000) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		pick := func(from []string) string { return from[rnd.IntN(len(from))] }
+		head, body := pick(starts), ""
+		for range rnd.IntN(5) {
+			head += pick(lines)
+		}
+		head += "\r\n"
+		for range rnd.IntN(6) {
+			body += pick(chunks)
+		}
+		cuts := make([]byte, 1+rnd.IntN(4))
+		for i := range cuts {
+			cuts[i] = byte(1 + rnd.IntN(12))
+		}
+		checkSplit(t, seed, []byte(head+body), []byte(body), cuts)
+	}
+}
+
+// checkSplit reads in as request and as response, and body as chunks, whole
+// and cut.
+func checkSplit(t *testing.T, seed uint64, in, body, cuts []byte) {
+	t.Helper()
+	var q Request
+	n, err := q.Parse(in, new(Progress))
+	splitN, splitErr, splitQ := feedRequest(in, cuts)
+	if n != splitN || err != splitErr || n > 0 && q.describe() != splitQ.describe() {
+		t.Errorf("seed %d, request %q: %d, %v; split: %d, %v", seed, in, n, err, splitN, splitErr)
+	}
+	var a Response
+	n, err = a.Parse(in, new(Progress), false)
+	splitN, splitErr, splitA := feedResponse(in, cuts, false)
+	if n != splitN || err != splitErr || n > 0 && a.describe() != splitA.describe() {
+		t.Errorf("seed %d, response %q: %d, %v; split: %d, %v", seed, in, n, err, splitN, splitErr)
+	}
+	data, n, done, err := decode(body, nil)
+	splitData, splitN, splitDone, splitErr := decode(body, cuts)
+	if !bytes.Equal(data, splitData) || n != splitN || done != splitDone || err != splitErr {
+		t.Errorf("seed %d, chunks %q: %q, %d, %v; split: %q, %d, %v", seed, body, data, n, err, splitData, splitN, splitErr)
+	}
 }
