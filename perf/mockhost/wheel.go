@@ -30,6 +30,7 @@ type slot struct {
 // set; the connection's goroutine meanwhile only watches the peer.
 type ticked struct {
 	conn *conn
+	slot *slot
 	raw  syscall.RawConn
 	sent int    // events
 	rest []byte // of a write that the socket did not take whole
@@ -74,7 +75,9 @@ func (c *conn) streamPattern(f *feed) bool {
 			continue
 		}
 		if err != nil || c.end-c.start > len(c.req.head)+len(c.req.body)+bufferBytesKept {
-			t.gone.Store(true)
+			if !t.leave() {
+				break // it left behind the last event
+			}
 			c.server.tally.peersGone.Add(1)
 			return false
 		}
@@ -85,6 +88,18 @@ func (c *conn) streamPattern(f *feed) bool {
 	}
 	c.server.tally.streamsWhole.Add(1)
 	return !c.req.close
+}
+
+// leave says that the peer has gone, unless the stream is over already. The
+// wheel holds the slot while it writes, so it is not in the middle of that.
+func (t *ticked) leave() bool {
+	t.slot.mu.Lock()
+	defer t.slot.mu.Unlock()
+	if t.done.Load() {
+		return false
+	}
+	t.gone.Store(true)
+	return true
 }
 
 // wheel finds or starts the wheel of an interval; nil when there are too many.
@@ -102,6 +117,7 @@ func (s *Server) wheel(tick time.Duration) *wheel {
 
 func (w *wheel) join(t *ticked) {
 	s := &w.slots[w.next.Add(1)%tickSlots]
+	t.slot = s
 	s.mu.Lock()
 	s.streams = append(s.streams, t)
 	s.mu.Unlock()
