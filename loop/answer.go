@@ -35,6 +35,7 @@ type answer struct {
 	mode      answerMode
 	source    uint8 // who made the answer that the client gets
 	headKept  bool  // head is ours, not borrowed
+	open      bool  // counted as a stream
 	tap       bool  // json reads along
 	nextOwed  bool  // the inflater waits to be asked for the next piece
 	chunked   bool  // the client gets chunks
@@ -70,6 +71,8 @@ func (a *answer) begin(x *exchange, r *httpparse.Response) bool {
 	case hasPrefixFold(contentType, "text/event-stream"):
 		a.mode = streaming
 		a.stream.Reset(x.route.ID, x.strip)
+		a.open = true
+		l.metrics.Streams++
 	case json || len(contentType) == 0 && r.Status != 204:
 		a.mode, a.tap = holding, true
 		a.json.Reset(x.route.ID)
@@ -103,6 +106,10 @@ func (a *answer) dropHead(l *Loop) {
 // discard forgets an answer that is not passed on.
 func (a *answer) discard(l *Loop) {
 	a.dropHead(l)
+	if a.open {
+		a.open = false
+		l.metrics.Streams--
+	}
 	l.buffers.give(a.held)
 	a.held, a.rest = nil, nil
 	a.tap, a.nextOwed = false, false

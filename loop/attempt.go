@@ -184,7 +184,7 @@ func (a *attempt) evidence() upstream.Evidence {
 	x := a.exchange
 	e := upstream.Evidence{Reused: a.reused, Begun: x.state == relaying}
 	if u := a.conn; u != nil {
-		e.Sent, e.Answered = true, u.heard
+		e.Sent, e.Answered, e.Reached = true, u.heard, u.reached()
 		if a.sentNs != 0 {
 			e.WaitedNs = x.loop.nowNs - a.sentNs
 		}

@@ -20,6 +20,8 @@ func (s *nullSocket) Buffered() int     { return 0 }
 func (s *nullSocket) NotifyDrained(int) {}
 func (s *nullSocket) PauseRead(bool)    {}
 func (s *nullSocket) ResumeRead()       {}
+func (s *nullSocket) Mark()             {}
+func (s *nullSocket) Reached() bool     { return false }
 func (s *nullSocket) CloseWrite()       {}
 func (s *nullSocket) Close()            {}
 

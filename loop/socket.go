@@ -21,6 +21,12 @@ type Socket interface {
 	// peer's going away is to be reported by OnClosed all the same.
 	PauseRead(watchHangUp bool)
 	ResumeRead()
+	// Mark notes what has been written so far, and Reached reports whether the
+	// peer's kernel has acknowledged anything written after the mark: it then had
+	// an open connection, and its program may have read it. Reached answers also
+	// inside OnClosed.
+	Mark()
+	Reached() bool
 	// CloseWrite sends a FIN behind what is written; reading goes on. It is
 	// called only when Buffered is 0.
 	CloseWrite()

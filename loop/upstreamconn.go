@@ -42,8 +42,12 @@ type upstreamConn struct {
 func (u *upstreamConn) begin(a *attempt) {
 	u.attempt, u.phase = a, awaitingHead
 	u.informational, u.heard = 0, false
+	u.socket.Mark()
 	u.progress = httpparse.Progress{}
 }
+
+// reached reports whether the host may have read something of the request.
+func (u *upstreamConn) reached() bool { return u.socket != nil && u.socket.Reached() }
 
 // OnBytes takes bytes from the upstream.
 func (u *upstreamConn) OnBytes(p []byte) {

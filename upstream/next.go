@@ -8,6 +8,7 @@ type Evidence struct {
 	Reused   bool  // the connection had carried an exchange before
 	Sent     bool  // bytes of the request were handed to the connection
 	Answered bool  // bytes of an answer have come
+	Reached  bool  // the host's kernel took bytes of the request: its program may have read them
 	Begun    bool  // the caller has the head of an answer
 	WaitedNs int64 // from the last byte sent to the failure
 }
@@ -15,7 +16,7 @@ type Evidence struct {
 // stale reports whether the connection was dead already when the request was
 // put on it, as far as one can tell.
 func (e *Evidence) stale() bool {
-	return e.Reused && !e.Answered && !e.Begun && e.WaitedNs <= StaleReuseNsMax
+	return e.Reused && !e.Answered && !e.Reached && !e.Begun && e.WaitedNs <= StaleReuseNsMax
 }
 
 // Lost is the fault of a connection that ended (EOF, reset or a failed write)

@@ -41,6 +41,7 @@ type dialLine struct {
 	open    int // connections, those being dialed included
 	running int // being dialed
 	waiting []waitingDial
+	asked   time.Time // when Yield was last called for those that wait
 }
 
 // A waitingDial waits for its turn, in order of arrival.
@@ -109,8 +110,10 @@ func (d *dialer) dispatch() {
 }
 
 // arrange queues new dials, starts those whose turn it is, and drops those
-// that have waited for too long. until is when the next may have waited for
-// too long; zero when none waits.
+// that have waited for too long. yields are hosts that are full while a dial
+// waits; they are asked again and again, since a connection may become idle on
+// another loop at any time. until is when there is something to do without a
+// kick; zero when nothing waits.
 func (d *dialer) arrange(batch []*loop.Dial, now time.Time) (failed []failure, yields []*catalog.Host, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,9 +122,6 @@ func (d *dialer) arrange(batch []*loop.Dial, now time.Time) (failed []failure, y
 		if len(n.waiting) >= dialWaitMax {
 			failed = append(failed, failure{dial, loop.DialFull, fmt.Sprintf("%d dials wait for host %s already", dialWaitMax, dial.Host.Name)})
 			continue
-		}
-		if n.full(dial) {
-			yields = append(yields, dial.Host)
 		}
 		if len(n.waiting) == 0 {
 			d.queue = append(d.queue, n)
@@ -138,9 +138,15 @@ func (d *dialer) arrange(batch []*loop.Dial, now time.Time) (failed []failure, y
 		case d.running < dialsMax && n.running < dialsPerHostMax && !n.full(first.dial):
 			d.start(n, first.dial)
 		default:
-			if until.IsZero() || first.deadline.Before(until) {
-				until = first.deadline
+			next := first.deadline
+			if n.full(first.dial) {
+				if now.Sub(n.asked) >= yieldEvery {
+					n.asked = now
+					yields = append(yields, first.dial.Host)
+				}
+				next = earliest(next, n.asked.Add(yieldEvery))
 			}
+			until = earliest(until, next)
 			d.queue = append(d.queue[1:], n)
 			stuck++
 			continue
@@ -157,6 +163,14 @@ func (d *dialer) arrange(batch []*loop.Dial, now time.Time) (failed []failure, y
 		}
 	}
 	return failed, yields, until
+}
+
+// earliest is the earlier of two times, of which a zero one is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // expired says what becomes of a dial that has waited for too long.

@@ -62,6 +62,9 @@ const (
 	dialsPerHostMax = 256
 	// dialWaitMax is how many dials may wait for one host.
 	dialWaitMax = 4096
+	// yieldEvery is how often the loops are asked for an idle connection of a
+	// host that is full while a dial waits.
+	yieldEvery = 50 * time.Millisecond
 	// endpointsMax is how many TLS configurations, each with its session
 	// cache, are kept.
 	endpointsMax = 1024

@@ -23,7 +23,7 @@ type Options struct {
 	ConnQueue        int           // accepted connections that may wait for one to close
 	ConnQueueTimeout time.Duration // how long one waits before it is refused
 	RootCAs          *x509.CertPool
-	Yield            func(*catalog.Host) // asks the loops to close one idle connection of a host that is at its limit; may be nil
+	Yield            func(*catalog.Host) // asks the loops to close one idle connection of a host that is at its limit while a dial waits; must not block; may be nil
 	Log              *slog.Logger        // nil: nothing is logged
 }
 

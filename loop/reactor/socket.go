@@ -36,6 +36,8 @@ type socket struct {
 	cause loop.Cause
 	state socketState
 
+	reach reach
+
 	opened       bool // set once, before the enrolling goroutine reads it
 	due          bool // in shard.due
 	paused       bool // the loop wants no bytes
@@ -75,6 +77,7 @@ func (s *socket) push(p []byte) {
 		return
 	}
 	before := s.gc.OutboundBuffered()
+	s.reach.written += int64(len(p))
 	_, _ = s.gc.Write(p)
 	if s.state == live && s.paused && before == 0 && s.gc.OutboundBuffered() > 0 {
 		s.arm()
@@ -146,6 +149,7 @@ func (s *socket) Close() {
 
 // open tells the Core of a new connection.
 func (s *socket) open() {
+	s.reach.begin(s.fd)
 	s.conn = s.way.entered(s)
 	if s.tls != nil && s.state == live {
 		s.later() // crypto/tls may hold bytes that came with the handshake
@@ -155,6 +159,7 @@ func (s *socket) open() {
 // gone notes that gnet has closed the connection. The descriptor is still
 // open in here, and still ours.
 func (s *socket) gone(err error) {
+	s.reach.end(s.fd)
 	if s.state == live { // else closed by us
 		s.lose(s.causeOf(err))
 	}

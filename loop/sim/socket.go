@@ -28,6 +28,8 @@ type socket struct {
 	in      []byte // from the peer, not read by the loop
 	low     int
 
+	written, given, mark int64 // bytes: by the loop, to the peer, at the mark
+
 	open, broken         bool // loop's side is open; peer has reset
 	peerFIN, finOut      bool
 	paused, watch        bool
@@ -54,6 +56,7 @@ func (s *socket) Write(p []byte) {
 	if s.w.chance(s.w.trouble.panic) && !s.w.quiet {
 		panic(injected)
 	}
+	s.written += int64(len(p))
 	if s.broken {
 		return // the close is on its way
 	}
@@ -99,6 +102,13 @@ func (s *socket) ResumeRead() {
 		s.read()
 	}
 }
+
+// Mark implements loop.Socket.
+func (s *socket) Mark() { s.mark = s.written }
+
+// Reached implements loop.Socket. The peer's program has read whatever the
+// fake kernel has given to it.
+func (s *socket) Reached() bool { return s.given > s.mark }
 
 // CloseWrite implements loop.Socket.
 func (s *socket) CloseWrite() {
@@ -148,6 +158,7 @@ func (s *socket) transfer() {
 		}
 		got := append([]byte(nil), s.out[:n]...)
 		s.out = s.out[n:]
+		s.given += int64(n)
 		s.peer.got(got)
 		if s.broken {
 			return

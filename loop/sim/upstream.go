@@ -100,6 +100,10 @@ var markerText = regexp.MustCompile(`m\d+-\d+`)
 // answer answers a request whose body is whole.
 func (u *upstream) answer(body []byte) {
 	marker := string(markerText.Find(body))
+	if u.w.seen[marker] {
+		u.w.fault("request %s came to a host twice", marker)
+	}
+	u.w.seen[marker] = true
 	streams := bytes.Contains(body, []byte(`"stream":true`))
 	if bytes.Contains(body, []byte(`gpt-mock`)) {
 		u.w.fault("upstream got the alias, not its own model name")

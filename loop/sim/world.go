@@ -32,6 +32,7 @@ type World struct {
 	quiet      bool
 	panics     int
 	problems   []string
+	seen       map[string]bool // markers of requests that a host has read whole
 }
 
 // trouble is how much goes wrong in a run, as chances in a thousand.
@@ -42,7 +43,7 @@ type trouble struct {
 // NewWorld builds a world of a seed.
 // tables is the catalog: see Run.
 func NewWorld(seed uint64, tables *catalog.Tables) *World {
-	w := &World{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x51e)), nowNs: int64(time.Hour)}
+	w := &World{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x51e)), nowNs: int64(time.Hour), seen: map[string]bool{}}
 	w.store = state.NewMemory()
 	w.cap = admit.NewInflight(int64(4 + w.rng.IntN(60)))
 	w.spool = &spool{world: w, rows: map[[16]byte]int{}}
