@@ -202,27 +202,34 @@ func (d *Dial) Deliver(l *Loop) {
 
 // Panicked is called by the driver's panic boundary after a callback of c
 // panicked (c may be nil when it was not a connection's). What the loop was at
-// is ended, its sockets are closed, everything else goes on. The driver calls
-// RunMail soon, since messages may have been left.
+// is ended, and so is c, whose socket the driver closes; everything else goes
+// on. The driver calls RunMail soon, since messages may have been left.
 func (l *Loop) Panicked(c Conn) {
 	l.metrics.Panics++
-	l.dropParsing(c)
-	var culprit any = c
-	if l.blamed != nil {
-		culprit = l.blamed
-		if blamed, ok := l.blamed.(Conn); ok {
-			l.dropParsing(blamed)
-		}
-	}
+	blamed := l.blamed
 	l.blamed = nil
+	if blamed != nil {
+		l.crash(blamed)
+	}
+	if c != nil && c != blamed {
+		l.crash(c)
+	}
+}
+
+// crash ends what was at work when a callback panicked.
+func (l *Loop) crash(culprit any) {
 	switch it := culprit.(type) {
 	case *client:
+		l.buffers.give(it.parsing)
+		it.parsing = nil
 		if x := it.exchange; x != nil {
 			x.crash()
 		} else {
 			it.drop()
 		}
 	case *upstreamConn:
+		l.buffers.give(it.parsing)
+		it.parsing = nil
 		if a := it.attempt; a != nil {
 			a.exchange.crash()
 		} else {
@@ -236,18 +243,6 @@ func (l *Loop) Panicked(c Conn) {
 		if x := it.Owner.(*exchange); x.answer.inflater == it.By && !x.detached {
 			x.crash()
 		}
-	}
-}
-
-// dropParsing gives back what a callback that panicked was reading.
-func (l *Loop) dropParsing(c Conn) {
-	switch c := c.(type) {
-	case *client:
-		l.buffers.give(c.parsing)
-		c.parsing = nil
-	case *upstreamConn:
-		l.buffers.give(c.parsing)
-		c.parsing = nil
 	}
 }
 

@@ -87,6 +87,11 @@ func (w *World) callback(c loop.Conn, do func()) {
 	if w.guard(c, do) {
 		w.panics++
 		w.guard(nil, func() { w.loop.Panicked(c) })
+		for _, s := range w.sockets { // a driver closes the socket, whatever the loop did
+			if c != nil && s.conn == c {
+				s.Close()
+			}
+		}
 	}
 }
 
