@@ -59,7 +59,7 @@ func (c *closer) recoverAll(dir string) ([]Recovery, error) {
 			done = append(done, c.close(r))
 		}
 		if err := lock.Close(); err != nil {
-			done[len(done)-1].Err = errors.Join(done[len(done)-1].Err, err)
+			c.log.Error("spool: release lock", "run", r.ID, "error", err)
 		}
 	}
 	return done, nil

@@ -68,7 +68,7 @@ func parseHeader(b []byte) (header, error) {
 		start:  int64(le.Uint64(b[40:])),
 		rows:   le.Uint64(b[48:]),
 	}
-	if h.start < 0 {
+	if h.start < 0 || h.start > positionMax {
 		return header{}, errHeader
 	}
 	return h, nil

@@ -10,6 +10,8 @@ const (
 	// FrameBytesMax bounds type and payload of a frame. An event with every
 	// string and number at its limit is smaller.
 	FrameBytesMax = 4096
+	// positionMax bounds the start of a segment: four exbibytes into a stream.
+	positionMax = 1 << 62
 	// LoopsMax bounds the writers of a run.
 	LoopsMax = 1024
 )
@@ -23,9 +25,8 @@ const (
 )
 
 const (
-	// reserveBytes are allocated ahead for every writer, as its next segment:
-	// on a full disk the rows of running exchanges go there, some 3,000.
-	reserveBytes = 1 << 20
+	// ReserveBytesDefault is Options.ReserveBytes when unset: some 3,000 rows.
+	ReserveBytesDefault = 1 << 20
 	// ringBytes of written but not yet synced frames are kept per writer, to
 	// be written again after a failed fsync. A power of two.
 	ringBytes = 1 << 20

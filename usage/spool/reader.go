@@ -42,6 +42,7 @@ type GapError struct {
 	Deleted  bool  // by retention; otherwise the bytes are damaged or missing
 }
 
+// Error says what is missing and why.
 func (e *GapError) Error() string {
 	what := "damaged"
 	if e.Deleted {
@@ -140,7 +141,7 @@ func (r *Reader) find() (Frame, bool, error) {
 	windows := r.listing.windows
 	for i := len(windows) - 1; i >= 0; i-- {
 		w := &windows[i]
-		if w.start > r.position || i < len(windows)-1 && !w.holds(r.position) {
+		if !w.holds(r.position) {
 			continue
 		}
 		f, ok, err := r.frameAt(w, headerBytes+r.position-w.start)
@@ -222,7 +223,12 @@ func (r *Reader) pass() (Frame, error) {
 		if gap.To < 0 {
 			return Frame{}, io.EOF
 		}
-		if f, ok, err := r.find(); err != nil { // it may have been half written when looked at first
+		// It may have been half written when it was looked at first.
+		r.listing.windows = nil
+		if err := r.refresh(); err != nil {
+			return Frame{}, err
+		}
+		if f, ok, err := r.find(); err != nil {
 			return Frame{}, err
 		} else if ok {
 			return r.take(f), nil

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +16,13 @@ type window struct {
 	path   string
 	number uint64
 	start  int64 // position of the first frame
-	bytes  int64 // length of the file when it was listed; the last one still grows
+	bytes  int64 // length of the file when it was listed
+	final  bool  // a later segment was begun before that: the file has stopped growing
 }
 
 // holds reports whether the file may have a byte at a position.
 func (w *window) holds(position int64) bool {
-	return w.start <= position && position-w.start < w.bytes-headerBytes
+	return w.start <= position && (!w.final || position-w.start < w.bytes-headerBytes)
 }
 
 // A listing is what a loop's folder holds.
@@ -31,15 +33,16 @@ type listing struct {
 	carry   header   // of the carry file; start 0 without one
 }
 
-// list reads a loop's folder. Windows known from an earlier listing are not
-// opened again.
+// list reads a loop's folder, the highest number first, so that a segment is
+// measured after the one that ended it was seen. Final windows known from an
+// earlier listing are not opened again.
 func list(folder string, known []window) (listing, error) {
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(folder) // by name: by number
 	if err != nil {
 		return listing{}, fmt.Errorf("spool: %w", err)
 	}
 	var l listing
-	for _, e := range entries {
+	for _, e := range slices.Backward(entries) {
 		if n, ok := segmentNumber(e.Name(), badSuffix); ok {
 			l.last = max(l.last, n)
 		}
@@ -48,8 +51,8 @@ func list(folder string, known []window) (listing, error) {
 			continue
 		}
 		l.last = max(l.last, n)
-		i := slices.IndexFunc(known, func(w window) bool { return w.number == n })
-		if i >= 0 && i+1 < len(known) { // only the last one grows
+		i, ok := slices.BinarySearchFunc(known, n, func(w window, n uint64) int { return cmp.Compare(w.number, n) })
+		if ok && known[i].final {
 			l.windows = append(l.windows, known[i])
 			continue
 		}
@@ -62,15 +65,11 @@ func list(folder string, known []window) (listing, error) {
 		case err != nil:
 			return listing{}, fmt.Errorf("spool: %s: %w", path, err)
 		default:
+			w.final = len(l.windows) > 0
 			l.windows = append(l.windows, w)
 		}
 	}
-	slices.SortFunc(l.windows, func(a, b window) int {
-		if a.number < b.number {
-			return -1
-		}
-		return 1
-	})
+	slices.Reverse(l.windows)
 	if l.carry, err = readCarryHeader(folder); err != nil {
 		return listing{}, err
 	}

@@ -35,6 +35,10 @@ type Options struct {
 	Sync     time.Duration // between fsyncs; 0 = fsync after every write
 	Instance string        // RELAY_INSTANCE_ID, for people
 	Full     FullMode
+	// ReserveBytes are kept allocated for each loop: on a full disk the rows of
+	// the exchanges that run there go into them, at 300 to 500 bytes each.
+	// 0 = ReserveBytesDefault.
+	ReserveBytes int64
 	// KeepBytes bounds the folder, all runs together; 0 = KeepBytesDefault.
 	// Above it the oldest closed segments are deleted, with rows that no sink
 	// has seen; each one is logged and counted. What is being written is never
@@ -78,8 +82,11 @@ func open(o Options, d disk) (*Spool, error) {
 	if o.Loops < 1 || o.Loops > LoopsMax {
 		return nil, fmt.Errorf("spool: %d loops, allowed are 1 to %d", o.Loops, LoopsMax)
 	}
-	if o.Sync < 0 || o.KeepBytes < 0 || o.Full > Serve {
-		return nil, errors.New("spool: negative Sync or KeepBytes, or unknown Full")
+	if o.Sync < 0 || o.KeepBytes < 0 || o.ReserveBytes < 0 || o.Full > Serve {
+		return nil, errors.New("spool: negative Sync, ReserveBytes or KeepBytes, or unknown Full")
+	}
+	if o.ReserveBytes == 0 {
+		o.ReserveBytes = ReserveBytesDefault
 	}
 	if o.KeepBytes == 0 {
 		o.KeepBytes = KeepBytesDefault

@@ -283,7 +283,7 @@ func (s *syncer) create(now time.Time) *segment {
 func (s *syncer) make() (*segment, error) {
 	s.number++
 	path := filepath.Join(s.folder, segmentName(s.number))
-	f, err := s.disk.Create(path, reserveBytes)
+	f, err := s.disk.Create(path, s.writer.options.ReserveBytes)
 	if err != nil {
 		return nil, err
 	}
