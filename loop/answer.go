@@ -39,7 +39,7 @@ type answer struct {
 	tap       bool  // json reads along
 	nextOwed  bool  // the inflater waits to be asked for the next piece
 	chunked   bool  // the client gets chunks
-	decoded   bool  // the client gets the body without the upstream\'s encoding
+	decoded   bool  // the client gets the body without the upstream's encoding
 }
 
 // begin takes the upstream's head and decides what happens to the body. It
@@ -222,14 +222,18 @@ func (a *answer) commit(x *exchange, length int64) {
 	c.put(x.appendResponseHead(c.room(len(a.head)+256), length))
 	x.event.Status = a.status
 	a.dropHead(l)
-	x.freeRequest()
+	if x.attempt.sentNs != 0 { // an early answer: the rest still goes out
+		x.freeRequest()
+	}
 }
 
 // freeRequest gives the memory of the request back: no attempt needs it again.
 func (x *exchange) freeRequest() {
 	b := &x.loop.buffers
 	b.give(x.head)
-	x.bodyBytes = int64(len(x.body))
+	if x.body != nil {
+		x.bodyBytes = int64(len(x.body))
+	}
 	b.give(x.body)
 	x.head, x.body = nil, nil
 }

@@ -80,6 +80,9 @@ func (a *attempt) send() {
 	}
 	if a.sent == a.length && a.sentNs == 0 {
 		a.sentNs = l.nowNs
+		if x.state == relaying {
+			x.freeRequest()
+		}
 	}
 	l.wheel.arm(&x.timer, l.nowNs+int64(x.binding.Host.Timeouts.FirstByte))
 }

@@ -56,7 +56,7 @@ func (x *exchange) account(outcome usage.Outcome, e wire.Error) {
 func (x *exchange) count(outcome usage.Outcome) {
 	row, a := &x.event, &x.answer
 	row.Tokens, row.Source, row.Cost = usage.Tokens{}, usage.NoTokens, usage.Cost{}
-	cancelled := outcome == usage.Cancelled && x.attempt.sentNs != 0
+	cancelled := outcome == usage.Cancelled && x.attempt.sentNs != 0 && a.status < 300
 	answered := a.status >= 200 && a.status < 300 && outcome != usage.Failed
 	if !x.route.ID.Metered() || !(answered || cancelled) {
 		return

@@ -152,6 +152,9 @@ func (x *exchange) callerGone() {
 	}
 	x.event.HungUp = true
 	x.loop.metrics.HungUp++
+	if x.attempt.tries > 0 {
+		x.loop.metrics.Attempts[upstream.ClientGone]++
+	}
 	x.attempt.cancel()
 	x.end(usage.Cancelled, wire.NoError)
 }

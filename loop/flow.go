@@ -97,7 +97,7 @@ func (x *exchange) silenceTimer() {
 		if a.stream.Events == 0 {
 			firstNs := max(x.attempt.sentNs, x.readNs) + int64(limits.FirstToken)
 			if l.nowNs >= firstNs {
-				x.fail(upstream.FirstByteTimeout)
+				x.fail(upstream.FirstTokenTimeout)
 				return
 			}
 			next = min(next, firstNs)
