@@ -133,6 +133,10 @@ func (c *Chunks) Next(p []byte) (data []byte, n int, done bool, err Error) {
 	return nil, n, false, OK
 }
 
+// Left is how many bytes of data are announced and still to come in the current
+// chunk, as far as its size has been read.
+func (c *Chunks) Left() int64 { return c.left }
+
 // step takes one octet of the framing.
 func (c *Chunks) step(o byte) Error {
 	was := c.state

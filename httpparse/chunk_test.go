@@ -219,3 +219,24 @@ func TestChunksEnd(t *testing.T) {
 		t.Errorf("no input: %q, n = %d, done %t, %v", data, n, done, err)
 	}
 }
+
+// TestChunksLeft checks what is announced before it has come.
+func TestChunksLeft(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		left int64
+	}{
+		{"", 0}, {"1", 1}, {"10", 16}, {"fffffff\r\n", 0xfffffff}, {"5\r\nhe", 3}, {"5\r\nhello", 0}, {"5\r\nhello\r\n0\r\n", 0},
+	} {
+		var c Chunks
+		for p := []byte(tt.in); len(p) > 0; {
+			_, n, _, err := c.Next(p)
+			if p = p[n:]; err != OK {
+				t.Fatalf("%q: %v", tt.in, err)
+			}
+		}
+		if c.Left() != tt.left {
+			t.Errorf("%q: %d left, want %d", tt.in, c.Left(), tt.left)
+		}
+	}
+}

@@ -101,6 +101,8 @@ var known = [...]struct {
 	{"trailer", hop},
 	{"upgrade", hop},
 	{"http2-settings", hop},
+	{"content_length", hop}, // CGI and its heirs cannot tell these two
+	{"transfer_encoding", hop},
 	{"authorization", kept},
 	{"x-api-key", kept},
 	{"x-wr-api-key", kept},
@@ -135,7 +137,7 @@ func traitOf(name []byte) trait {
 // passed on (RFC 9110 §7.6.1): Connection, the fields that Connection names,
 // Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade,
 // HTTP2-Settings. It is also true for Content-Length and Host, which the
-// writer makes anew. Connection cannot name away Authorization, X-API-Key and
+// writer makes anew, and for the framing fields with an underscore for the dash. Connection cannot name away Authorization, X-API-Key and
 // the fields that command Relay. fields is the whole head, read for its
 // Connection fields.
 func HopByHop(fields []Field, name []byte) bool {

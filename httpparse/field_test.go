@@ -27,6 +27,8 @@ func TestHopByHop(t *testing.T) {
 		{"Upgrade", nil, true},
 		{"HTTP2-Settings", nil, true},
 		{"Content-Length", nil, true},
+		{"Content_Length", nil, true},
+		{"TRANSFER_ENCODING", nil, true},
 		{"host", nil, true},
 		{"X-First", nil, false},
 		{"Content-Type", nil, false},

@@ -8,7 +8,8 @@ import (
 // A Request is a parsed request head. It is reused: Parse overwrites
 // everything, keeping the capacity of Fields. It holds nothing between two
 // calls of Parse, so one Request serves all connections of a loop; it is valid
-// when Parse has returned n > 0.
+// when Parse has returned n > 0. After an error Method and Target are those of
+// the refused head, or nil where its request line was not read in that call.
 type Request struct {
 	Method []byte // a token, letter case kept (RFC 9110 §9.1)
 	Target []byte // as sent
@@ -60,7 +61,7 @@ func (r *Request) Field(name string) []byte { return find(r.Fields, name) }
 
 // read goes on from g and checks each line that is complete.
 func (r *Request) read(p []byte, g *Progress) (n int, err Error) {
-	r.Fields = r.Fields[:0]
+	r.Method, r.Target, r.Fields = nil, nil, r.Fields[:0] // none of an earlier request's
 	for g.lines == 0 {
 		line, whole, err := g.nextLine(p, RequestLineBytesMax, LineTooLong)
 		if err != OK || !whole {

@@ -393,3 +393,19 @@ func TestViews(t *testing.T) {
 		t.Errorf("inputs are now %q and %q", in, out)
 	}
 }
+
+// TestRequestRefusedTarget: after an error nothing is left of a request before.
+func TestRequestRefusedTarget(t *testing.T) {
+	var r Request
+	for _, tt := range []struct{ in, method, target string }{
+		{"GET /first HTTP/1.1\r\nHost: a\r\n\r\n", "GET", "/first"},
+		{"GET  /second HTTP/1.1\r\n", "", ""},
+		{"POST /third HTTP/1.1\r\n: x\r\n", "POST", "/third"},
+	} {
+		var g Progress
+		r.Parse([]byte(tt.in), &g)
+		if string(r.Method) != tt.method || string(r.Target) != tt.target {
+			t.Errorf("%q: %s %s", tt.in, r.Method, r.Target)
+		}
+	}
+}
