@@ -55,6 +55,10 @@ func (x *exchange) takeBody(p []byte) (n int) {
 			x.refuse(wire.BadRequest, fault.String(), "", 0)
 			return len(p)
 		}
+		if int64(len(x.body)+len(data))+x.chunks.Left() > x.loop.config.RequestBytesMax { // announced: not waited for
+			x.refuse(wire.BodyTooLarge, "", "", 0)
+			return len(p)
+		}
 		if !x.appendBody(data) {
 			return n
 		}
