@@ -78,7 +78,9 @@ type answer struct {
 
 func (a *answer) field(name string) string { return strings.Join(a.fields[name], ", ") }
 
-func (a *answer) closes() bool { return strings.Contains(strings.ToLower(a.field("connection")), "close") }
+func (a *answer) closes() bool {
+	return strings.Contains(strings.ToLower(a.field("connection")), "close")
+}
 
 // errNoAnswer is the end of a connection where an answer could begin.
 var errNoAnswer = errors.New("the connection ended without an answer")
