@@ -11,6 +11,7 @@ import (
 var arrows = map[string][]string{
 	"cmd":                   {},
 	"cmd/relay":             {"cmd/relay/control", "loop/...", "admit", "upstream/...", "httpparse", "usage/...", "store/...", "perf/mockhost"},
+	"cmd/relay/conformance": {"perf/mockhost"},
 	"cmd/relay/control":     {"loop", "loop/reactor", "admit", "upstream", "upstream/wire", "usage", "usage/spool", "store/catalog", "store/source"},
 	"cmd/relay-perf":        {"perf/...", "loop/...", "admit", "upstream/...", "httpparse", "usage/...", "store/..."},
 	"loop":                  {"admit", "upstream", "upstream/wire", "httpparse", "usage", "store/catalog", "store/state"},
