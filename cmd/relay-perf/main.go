@@ -4,16 +4,25 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"relay/perf/machine"
 )
 
 // commands is the command line.
 type commands struct {
-	Mock mockCommand `cmd:"" help:"Serve a mock provider of both shapes until interrupted."`
+	Mock          mockCommand     `cmd:"" help:"Serve a mock provider of both shapes until interrupted."`
+	Gen           genCommand      `cmd:"" help:"Send an open-loop load to one address."`
+	Compare       compareCommand  `cmd:"" help:"CPU per request, overhead and working set of Relay and plain proxies, side by side."`
+	Idle          idleCommand     `cmd:"" help:"Hold idle connections and see what each costs."`
+	Streams       streamsCommand  `cmd:"" help:"Hold open streams, check every byte, and see what each costs."`
+	Reader        readerCommand   `cmd:"" help:"Pour a large stream to a reader that is slow, or that stops."`
+	BaselineProxy baselineCommand `cmd:"" help:"Serve the net/http reverse proxy that others are compared with."`
 }
 
 func main() {
@@ -22,6 +31,9 @@ func main() {
 	parsed := kong.Parse(&line, kong.Name("relay-perf"), kong.UsageOnError(),
 		kong.Description("Mock provider, load generators and side-by-side measurements of Relay."),
 		kong.BindTo(ctx, (*context.Context)(nil)))
+	if _, err := machine.RaiseDescriptors(); err != nil {
+		fmt.Fprintln(os.Stderr, err) // a measurement that needs more says so itself
+	}
 	err := parsed.Run()
 	stop()
 	parsed.FatalIfErrorf(err)

@@ -97,8 +97,9 @@ func openMessage(dst []byte, r *reply) []byte {
 	return append(dst, "event: ping\ndata: {\"type\":\"ping\"}\n\n"...)
 }
 
-// patterned says that the content is the pattern and not the reply's words.
-func (r *reply) patterned() bool { return r.sc.tick > 0 || r.sc.pour > 0 }
+// patterned says that the content is the pattern and not the reply's words,
+// which only a stream can be.
+func (r *reply) patterned() bool { return r.fields.stream && (r.sc.tick > 0 || r.sc.pour > 0) }
 
 func pieceMessage(dst []byte, r *reply, text string, stampUs int64) []byte {
 	dst = append(dst, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\""...)

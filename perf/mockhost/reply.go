@@ -95,7 +95,7 @@ func (r *reply) plan() error {
 // token for four bytes.
 func (r *reply) planPattern() error {
 	sc := r.sc
-	if r.choices > 1 || !r.fields.stream || r.endpoint == responsesAPI || r.endpoint == completions ||
+	if r.choices > 1 || r.endpoint == responsesAPI || r.endpoint == completions ||
 		sc.gzip || sc.crlf || sc.cr || sc.noSpace || sc.comments || sc.bom || sc.drip || sc.chunkExtension || sc.split >= 0 || sc.closeDelimited {
 		return errors.New("mock: tick and pour want a plain stream of chat or messages with one choice")
 	}

@@ -1,0 +1,3 @@
+// Package machine reads what processes cost and what host they run on, from
+// /proc.
+package machine

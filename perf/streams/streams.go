@@ -1,0 +1,301 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"relay/perf/machine"
+	"relay/perf/openloop"
+	"relay/perf/pattern"
+	"relay/perf/target"
+)
+
+const (
+	descriptorsOwn  = 1000             // of a process, left for everything else
+	descriptorsEach = 2                // of the target, per stream: client and upstream
+	settleTime      = 2 * time.Second  // between the last opening and the measurement
+	tailTime        = time.Second      // between the measurement and the first end
+	lateTime        = 30 * time.Second // how much later than planned a stream may end
+	warmUpRequests  = 1000
+	gapMaxUs        = 60_000_000
+	shards          = 16 // of the histograms, so that streams seldom meet at a mutex
+	eventBytes      = 32
+)
+
+// Options say what is held.
+type Options struct {
+	Setup     target.Setup `json:"-"`
+	Target    string
+	Streams   int
+	OpenRate  int           // streams opened per second
+	Hold      time.Duration // measured, with all streams open
+	BodyBytes int           // of each request
+	Plan      Plan
+}
+
+// A Plan is the length of the streams; the mock is started with it.
+type Plan struct {
+	Tick   time.Duration // between the events of a stream
+	Events int           // of each stream
+}
+
+// NewPlan makes streams long enough to be all open during the hold.
+func NewPlan(streams, openRate int, hold, tick time.Duration) Plan {
+	length := time.Duration(streams)*time.Second/time.Duration(max(openRate, 1)) + settleTime + hold + tailTime
+	return Plan{Tick: tick, Events: int(length / tick)}
+}
+
+// Scenario is what the mock has to be told.
+func (p Plan) Scenario() string {
+	return fmt.Sprintf("instant,tick=%v,events=%d,bytes=%d", p.Tick, p.Events, eventBytes)
+}
+
+// A Result is what was seen.
+type Result struct {
+	Target         string
+	Streams        int
+	Completed      int            // all events, the last frame and the end of the body
+	Failed         map[string]int // by cause
+	EventsMissing  int64
+	OpenAtHold     int64 // streams that were open in the middle of the hold
+	RSSBefore      int64 // bytes
+	RSSHeld        int64 // at the end of the hold
+	KiBPerStream   float64
+	CoresPer1000   float64
+	UsPerEvent     float64
+	EventsPerSec   float64 // that arrived in the hold
+	Goroutines     int     // -1 = unknown
+	AddedGapP50Ms  float64 // how much longer a gap between two events was than at the mock
+	AddedGapP99Ms  float64
+	DelayP50Ms     float64 // from the mock's stamp to arrival
+	DelayP99Ms     float64
+	DelayMaxMs     float64
+	MockPeersGone  uint64
+	MockStreamsAll uint64
+}
+
+// A hold is one running measurement.
+type hold struct {
+	o        *Options
+	addr     string
+	requests [2][]byte
+	events   atomic.Int64 // in all streams
+	open     atomic.Int64
+	shards   [shards]shard
+
+	mu     sync.Mutex // guards result's counts
+	result *Result
+}
+
+type shard struct {
+	mu         sync.Mutex
+	gap, delay *hdrhistogram.Histogram
+}
+
+// Run opens the streams, measures while all are open and waits for their ends.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	limit, err := machine.RaiseDescriptors()
+	if err != nil {
+		return nil, err
+	}
+	if o.Streams < 1 || uint64(o.Streams)*descriptorsEach+descriptorsOwn > limit {
+		return nil, fmt.Errorf("streams: %d streams: a process may have %d open files here and the target needs %d for each, which is enough for 1 to %d; raise the limit (ulimit -n) for more",
+			o.Streams, limit, descriptorsEach, (int(limit)-descriptorsOwn)/descriptorsEach)
+	}
+	t, err := o.Setup.Start(ctx, o.Target)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	mix := openloop.Mix{Host: t.Addr, Keys: o.Setup.Keys(), ChatModel: "gpt-mock", MessagesModel: "claude-mock"}
+	if err := t.WarmUp(ctx, mix, warmUpRequests); err != nil {
+		return nil, err
+	}
+	before, err := t.Usage()
+	if err != nil {
+		return nil, err
+	}
+	statsBefore, err := o.Setup.Mock.MockStats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mix.Stream = true
+	h := &hold{o: &o, addr: t.Addr, result: &Result{Target: o.Target, Streams: o.Streams, Failed: make(map[string]int), RSSBefore: before.RSS}}
+	for kind := range h.requests {
+		h.requests[kind] = mix.Request(openloop.Kind(kind), mix.Keys[0], o.BodyBytes)
+	}
+	for i := range h.shards {
+		h.shards[i].gap, h.shards[i].delay = hdrhistogram.New(1, gapMaxUs, 3), hdrhistogram.New(1, gapMaxUs, 3)
+	}
+	if err := h.run(ctx, t); err != nil {
+		return nil, err
+	}
+	statsAfter, err := o.Setup.Mock.MockStats(ctx)
+	h.result.MockPeersGone = statsAfter.PeersGone - statsBefore.PeersGone
+	h.result.MockStreamsAll = statsAfter.Streams - statsBefore.Streams
+	h.summarize()
+	return h.result, err
+}
+
+// run opens at the given rate, measures, and waits.
+func (h *hold) run(ctx context.Context, t *target.Target) error {
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	length := time.Duration(h.o.Plan.Events) * h.o.Plan.Tick
+	var wait sync.WaitGroup
+	begin := time.Now()
+	for i := range h.o.Streams {
+		due := begin.Add(time.Duration(i) * time.Second / time.Duration(h.o.OpenRate))
+		if !pause(ctx, time.Until(due)) {
+			cancel()
+			wait.Wait()
+			return ctx.Err()
+		}
+		wait.Go(func() {
+			err := h.follow(reading, i, length+lateTime)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if err != nil {
+				h.result.Failed[cause(err)]++
+			} else {
+				h.result.Completed++
+			}
+		})
+	}
+	err := h.measure(ctx, t)
+	if err != nil {
+		cancel()
+	}
+	wait.Wait()
+	return err
+}
+
+// cause keeps what distinguishes failures and drops addresses.
+func cause(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Op + ": " + op.Err.Error()
+	}
+	return err.Error()
+}
+
+// follow opens one stream and reads it to its end.
+func (h *hold) follow(ctx context.Context, i int, longest time.Duration) error {
+	nc, err := net.DialTimeout("tcp", h.addr, 10*time.Second)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	defer context.AfterFunc(ctx, func() { nc.Close() })()
+	nc.SetDeadline(time.Now().Add(longest))
+	if _, err := nc.Write(h.requests[i%2]); err != nil {
+		return err
+	}
+	s, err := pattern.Open(nc, pattern.LineBytesTick)
+	if err != nil {
+		return err
+	}
+	h.open.Add(1)
+	defer h.open.Add(-1)
+	err = h.read(s, &h.shards[i%shards])
+	missing := int64(h.o.Plan.Events - s.Events)
+	if missing != 0 {
+		h.mu.Lock()
+		h.result.EventsMissing += missing
+		h.mu.Unlock()
+	}
+	switch {
+	case err != io.EOF:
+		return err
+	case missing != 0 || s.Bytes != int64(h.o.Plan.Events)*eventBytes:
+		return errors.New("a clean end with events missing")
+	case !s.Done:
+		return errors.New("a clean end without the last frame")
+	}
+	return nil
+}
+
+func (h *hold) read(s *pattern.Stream, into *shard) error {
+	var lastUs, lastStamp int64
+	for {
+		stamp, err := s.Next()
+		if err != nil {
+			return err
+		}
+		now := time.Now().UnixMicro()
+		h.events.Add(1)
+		into.mu.Lock()
+		into.delay.RecordValue(min(max(now-stamp, 1), gapMaxUs))
+		if lastUs != 0 {
+			into.gap.RecordValue(min(max((now-lastUs)-(stamp-lastStamp), 1), gapMaxUs))
+		}
+		into.mu.Unlock()
+		lastUs, lastStamp = now, stamp
+	}
+}
+
+// measure reads the target while all streams are open.
+func (h *hold) measure(ctx context.Context, t *target.Target) error {
+	if !pause(ctx, settleTime) {
+		return ctx.Err()
+	}
+	begin, err := t.Usage()
+	if err != nil {
+		return err
+	}
+	eventsBegin := h.events.Load()
+	if !pause(ctx, h.o.Hold/2) {
+		return ctx.Err()
+	}
+	h.result.OpenAtHold = h.open.Load()
+	if !pause(ctx, h.o.Hold-h.o.Hold/2) {
+		return ctx.Err()
+	}
+	end, err := t.Usage()
+	if err != nil {
+		return err
+	}
+	r, events := h.result, float64(h.events.Load()-eventsBegin)
+	seconds, cpu := end.At.Sub(begin.At).Seconds(), (end.CPU - begin.CPU).Seconds()
+	r.RSSHeld = end.RSS
+	if open := float64(r.OpenAtHold); open > 0 && events > 0 {
+		r.KiBPerStream = float64(end.RSS-r.RSSBefore) / 1024 / open
+		r.CoresPer1000 = cpu / seconds / open * 1000
+		r.UsPerEvent = cpu * 1e6 / events
+		r.EventsPerSec = events / seconds
+	}
+	r.Goroutines, err = t.Goroutines(ctx)
+	return err
+}
+
+func (h *hold) summarize() {
+	gap, delay := h.shards[0].gap, h.shards[0].delay
+	for i := range h.shards[1:] {
+		gap.Merge(h.shards[i+1].gap)
+		delay.Merge(h.shards[i+1].delay)
+	}
+	ms := func(us int64) float64 { return float64(us) / 1000 }
+	r := h.result
+	r.AddedGapP50Ms, r.AddedGapP99Ms = ms(gap.ValueAtQuantile(50)), ms(gap.ValueAtQuantile(99))
+	r.DelayP50Ms, r.DelayP99Ms, r.DelayMaxMs = ms(delay.ValueAtQuantile(50)), ms(delay.ValueAtQuantile(99)), ms(delay.Max())
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

@@ -1,0 +1,64 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// A Setup says how targets are started.
+type Setup struct {
+	Program   string // path of relay-perf
+	RelayPath string // of the relay binary; "" leaves Relay out
+	RelayEnv  []string
+	RelayKeys int // 1 when 0
+	Workers   int // threads or workers of the plain proxies
+	Mock      *Target
+}
+
+// Names of what Start starts. Direct is no proxy at all: the mock itself, as
+// the floor of what can be measured.
+const (
+	NameRelay    = "relay"
+	NameHAProxy  = "haproxy"
+	NameNginx    = "nginx"
+	NameBaseline = "net/http"
+	NameDirect   = "direct"
+)
+
+// Names lists all, in the order of reports.
+func Names() []string {
+	return []string{NameRelay, NameHAProxy, NameNginx, NameBaseline, NameDirect}
+}
+
+// Start starts a target by its name.
+func (s Setup) Start(ctx context.Context, name string) (*Target, error) {
+	switch name {
+	case NameRelay:
+		if s.RelayPath == "" {
+			return nil, &Missing{"relay (--relay PATH)"}
+		}
+		return Relay(ctx, RelayOptions{Path: s.RelayPath, Mock: s.Mock.Addr, Env: s.RelayEnv, Keys: s.RelayKeys})
+	case NameHAProxy:
+		return HAProxy(ctx, s.Mock.Addr, s.Workers)
+	case NameNginx:
+		return Nginx(ctx, s.Mock.Addr, s.Workers)
+	case NameBaseline:
+		return Baseline(ctx, s.Program, s.Mock.Addr)
+	case NameDirect:
+		// stop is spent at once: the mock outlives its measurement.
+		t := &Target{Name: NameDirect, Addr: s.Mock.Addr, Tree: s.Mock.Tree, cmd: s.Mock.cmd, output: s.Mock.output, ended: make(chan struct{})}
+		t.stop.Do(func() { close(t.ended) })
+		return t, nil
+	}
+	return nil, fmt.Errorf("target: no target %q: want one of %s", name, strings.Join(Names(), ", "))
+}
+
+// Keys are the credentials for a target's requests.
+func (s Setup) Keys() []string {
+	keys := make([]string, max(s.RelayKeys, 1))
+	for i := range keys {
+		keys[i] = RelayKey(i)
+	}
+	return keys
+}
