@@ -181,7 +181,7 @@ func (c *client) readHead(p []byte) int {
 	n, fault := l.request.Parse(p, &c.progress)
 	if fault != httpparse.OK {
 		c.progress = httpparse.Progress{}
-		c.refuseHead(fault)
+		c.refuseHead(p, fault)
 		return len(p)
 	}
 	if n == 0 {

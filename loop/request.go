@@ -126,14 +126,14 @@ func hasPrefixFold(p []byte, lower string) bool {
 
 // refuseHead answers a request whose head could not be understood, and ends
 // the connection: what follows cannot be told apart from it.
-func (c *client) refuseHead(fault httpparse.Error) {
+func (c *client) refuseHead(head []byte, fault httpparse.Error) {
 	e := wire.BadRequest
 	for _, known := range headErrors {
 		if known.Status(wire.OpenAI) == fault.Status() {
 			e = known
 		}
 	}
-	c.refuseWithout(e, fault.String())
+	c.refuseWithout(head, e, fault.String())
 }
 
 // headErrors are the errors that a head can be refused with, found by status.
@@ -143,14 +143,15 @@ var headErrors = [...]wire.Error{
 }
 
 // refuseSlow answers a head that did not come in time.
-func (c *client) refuseSlow() { c.refuseWithout(wire.RequestTimeout, "") }
+func (c *client) refuseSlow() { c.refuseWithout(c.in, wire.RequestTimeout, "") }
 
 // refuseWithout answers without an exchange: there was no request. The shape
-// is guessed from what there is of the target.
-func (c *client) refuseWithout(e wire.Error, message string) {
+// is guessed from the first line of what there is of the head.
+func (c *client) refuseWithout(head []byte, e wire.Error, message string) {
 	l := c.loop
 	shape := wire.OpenAI
-	if bytes.Contains(l.request.Target, []byte("/messages")) || bytes.HasPrefix(l.request.Target, []byte("/anthropic/")) {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	if bytes.Contains(line, []byte("/messages")) || bytes.Contains(line, []byte(" /anthropic/")) {
 		shape = wire.Anthropic
 	}
 	x := l.newExchange(c)
