@@ -84,7 +84,9 @@ func (a *attempt) send() {
 			x.freeRequest()
 		}
 	}
-	l.wheel.arm(&x.timer, l.nowNs+int64(x.binding.Host.Timeouts.FirstByte))
+	if u.phase == awaitingHead { // else the timer watches the early answer
+		l.wheel.arm(&x.timer, l.nowNs+int64(x.binding.Host.Timeouts.FirstByte))
+	}
 }
 
 // cancel gives the attempt up: nobody waits for it any more. A connection in

@@ -240,8 +240,15 @@ func (r *rig) acceptFrom(p Peer) *scriptSocket {
 // open lets the oldest dial succeed.
 func (r *rig) open() *scriptSocket {
 	r.t.Helper()
-	s := r.newSocket()
+	return r.openStuck(false)
+}
+
+// openStuck is open of a connection whose kernel takes nothing, if stuck.
+func (r *rig) openStuck(stuck bool) *scriptSocket {
+	r.t.Helper()
 	d := r.nextDial()
+	s := r.newSocket()
+	s.stuck = stuck
 	r.do(nil, func() { s.conn = r.loop.Opened(s, d) })
 	return s
 }
