@@ -4,6 +4,7 @@ package conformance
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -142,3 +143,10 @@ func (c *client) passed(t *testing.T, tt *passage) {
 		c.lives(t, name)
 	}
 }
+
+// sized is an answer with a length.
+func sized(status, lines, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n%s", status, len(body), lines, body)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
