@@ -29,6 +29,7 @@ type answer struct {
 	lastNs    int64    // last byte from the upstream
 	outNs     int64    // last byte given to the client
 	bodyOut   int64    // body bytes given to the client
+	retryNs   int64    // wait that the host's error asks for; 0 = none told
 	announced int64    // length of the body as the upstream said it, or -1
 	inflater  Inflater // set while the body has to be decoded
 	encoded   int      // bytes that the inflater has not used up
@@ -51,23 +52,25 @@ func (a *answer) begin(x *exchange, r *httpparse.Response) bool {
 		a.announced = r.ContentLength
 	}
 	x.takeHostID(r)
-	if encoding := r.Field("content-encoding"); encoding != nil && !httpparse.EqualFold(encoding, "identity") {
-		if !a.inflate(x, encoding) {
-			return false
-		}
-	}
 	fault := upstream.StatusFault(r.Status)
-	contentType := r.Field("content-type")
-	json := hasPrefixFold(contentType, "application/json")
-	switch {
-	case fault == upstream.CredentialRefused || fault == upstream.BadAnswer:
+	if fault == upstream.CredentialRefused || fault == upstream.BadAnswer {
 		if fault == upstream.CredentialRefused {
 			l.metrics.KeysDown++
 		}
 		x.fail(fault)
 		return false
+	}
+	if encoding := r.Field("content-encoding"); encoding != nil && !httpparse.EqualFold(encoding, "identity") {
+		if !a.inflate(x, encoding) {
+			return false
+		}
+	}
+	contentType := r.Field("content-type")
+	json := hasPrefixFold(contentType, "application/json")
+	switch {
 	case r.Status >= 400:
 		a.mode = holding
+		a.retryNs, _ = upstream.RetryAfterNs(r.Field("retry-after"), l.wallNs)
 	case hasPrefixFold(contentType, "text/event-stream"):
 		a.mode = streaming
 		a.stream.Reset(x.route.ID, x.strip)
@@ -83,8 +86,8 @@ func (a *answer) begin(x *exchange, r *httpparse.Response) bool {
 		a.mode = passing
 	}
 	a.lastNs, a.outNs = l.nowNs, l.nowNs
-	x.silenceTimer()
-	return true
+	x.silenceTimer() // ends the attempt when the first output is overdue
+	return x.attempt.conn != nil
 }
 
 // keepHead copies a borrowed head that is needed beyond its callback.
@@ -144,6 +147,8 @@ func (a *answer) takePlain(x *exchange, p []byte, last bool) {
 		a.rest = p
 	case a.mode == passing:
 		a.pass(x, p)
+	case a.status >= 400 && (len(a.held)+len(p) > heldBytesMax || !l.buffers.room(int64(len(p)))):
+		a.refuseJunk(x)
 	case len(a.held)+len(p) > heldBytesMax || !l.buffers.room(int64(len(p))):
 		a.mode = passing // too long to be held: from here on a break is seen as a break
 		a.pass(x, a.held)
@@ -267,13 +272,7 @@ func (a *answer) finishHeld(x *exchange) {
 	}
 	if a.status >= 400 {
 		if !wire.ErrorBodyOK(body, x.route.Shape) {
-			l.metrics.Attempts[upstream.BadAnswer]++
-			e := junkErrors[a.status]
-			if e == wire.NoError {
-				e = wire.BadGateway
-			}
-			a.discard(l)
-			x.refuse(e, "", "", 0)
+			a.refuseJunk(x)
 			return
 		}
 	} else if !a.json.End() {
@@ -292,6 +291,18 @@ func (a *answer) finishHeld(x *exchange) {
 	x.detach()
 }
 
+// refuseJunk tells in our own words of a host's error whose body is not one of
+// the shape.
+func (a *answer) refuseJunk(x *exchange) {
+	e, retryNs := junkErrors[a.status], a.retryNs
+	if e == wire.NoError {
+		e = wire.BadGateway
+	}
+	x.loop.metrics.Attempts[upstream.BadAnswer]++
+	a.discard(x.loop)
+	x.refuse(e, "", "", retryNs)
+}
+
 // junkErrors says what a caller is told when an upstream's error has a body
 // that is not of the shape, by status; others are bad gateways.
 var junkErrors = [600]wire.Error{
@@ -303,6 +314,9 @@ func (a *answer) finishPassed(x *exchange) {
 	rest := a.rest
 	if x.state == waiting {
 		a.commit(x, int64(len(rest)))
+	}
+	if a.tap {
+		a.json.End() // for its usage: what it says of the JSON comes too late
 	}
 	x.loop.metrics.Attempts[upstream.NoFault]++
 	a.written(x, len(rest))
