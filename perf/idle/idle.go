@@ -100,7 +100,7 @@ func (r *Result) open(ctx context.Context, o *Options, addr string, request []by
 				nc, err := openOne(addr, request, o.Silent)
 				mu.Lock()
 				if err != nil {
-					r.OpenFailed[err.Error()]++
+					r.OpenFailed[target.Cause(err)]++
 				} else {
 					conns = append(conns, nc)
 				}

@@ -24,5 +24,7 @@ const (
 	pourBytesMax     = 64 << 30
 	interimMax       = 10000 // 1xx heads in a row
 	hugeHeadBytes    = 8 << 20
+	unwatchedMax     = 200 * time.Millisecond // longest wait without watching the peer
+	sleepGrain       = time.Millisecond
 	drainRequestTime = time.Second // how long an early answer waits for the peer to close
 )

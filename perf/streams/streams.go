@@ -164,7 +164,7 @@ func (h *hold) run(ctx context.Context, t *target.Target) error {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if err != nil {
-				h.result.Failed[cause(err)]++
+				h.result.Failed[target.Cause(err)]++
 			} else {
 				h.result.Completed++
 			}
@@ -176,15 +176,6 @@ func (h *hold) run(ctx context.Context, t *target.Target) error {
 	}
 	wait.Wait()
 	return err
-}
-
-// cause keeps what distinguishes failures and drops addresses.
-func cause(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return op.Op + ": " + op.Err.Error()
-	}
-	return err.Error()
 }
 
 // follow opens one stream and reads it to its end.

@@ -106,7 +106,6 @@ policies:
     models: ["*"]
     limits:
       - {meter: requests, amount: 100000000, window: 1m}
-      - {meter: tokens, amount: 1000000000000, window: 1m}
       - {meter: concurrency, amount: 100000}
 accounts:
 `, o.Mock)

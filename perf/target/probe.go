@@ -3,6 +3,7 @@ package target
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -52,6 +53,15 @@ func Exchange(nc net.Conn, request []byte) (status int, err error) {
 	return answer.StatusCode, err
 }
 
+// Cause is what distinguishes failures of connections, without their addresses.
+func Cause(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Op + ": " + op.Err.Error()
+	}
+	return err.Error()
+}
+
 // A Probe sends a small request now and then and sees how long it takes, each
 // on a connection of its own, as a caller who comes anew.
 type Probe struct {
@@ -94,7 +104,7 @@ func (p *Probe) once(addr string, request []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		p.failed[err.Error()]++
+		p.failed[Cause(err)]++
 		return
 	}
 	p.times.RecordValue(min(time.Since(began).Microseconds(), probeMaxUs))
