@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
 
 	"relay/loop"
@@ -79,7 +80,8 @@ func TestAcceptExhausted(t *testing.T) {
 	if !inChild(t, "REACTOR_EMFILE_CHILD") {
 		return
 	}
-	st := play(t, Options{}, func(c *core) { c.accept = echo })
+	x := newCaller()
+	st := play(t, Options{}, x.shape)
 	good := st.dialClient()
 	roundTrip(t, good, "good")
 	var was syscall.Rlimit
@@ -105,6 +107,10 @@ func TestAcceptExhausted(t *testing.T) {
 	}
 	eventually(t, "accepting finds no descriptor", func() bool { return st.r.Stats().AcceptExhausted > 0 })
 	roundTrip(t, good, "still good")
+	plugs := dialExhausted(t, st, x)
+	for _, fd := range plugs {
+		_ = unix.Close(fd)
+	}
 	for _, c := range all {
 		_ = c.Close()
 	}
@@ -113,6 +119,29 @@ func TestAcceptExhausted(t *testing.T) {
 	}
 	roundTrip(t, st.dialClient(), "new")
 	roundTrip(t, good, "good to the end")
+	eventually(t, "nothing is counted that has gone", func() bool { return clients(st.r) == 2 })
+}
+
+// dialExhausted dials with all descriptors taken. Clients that accepting gives
+// up may free some, so it tries again.
+func dialExhausted(t *testing.T, st *stage, x *caller) (plugs []int) {
+	t.Helper()
+	host := hostAt(t, "127.0.0.1:1")
+	for range 100 {
+		for {
+			fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				break
+			}
+			plugs = append(plugs, fd)
+		}
+		st.r.Dial(&loop.Dial{Loop: 1, Host: host})
+		if receive(t, x.failed).Fault == loop.DialExhausted {
+			return plugs
+		}
+	}
+	t.Error("a dial without descriptors is not told from a refused one")
+	return plugs
 }
 
 // TestConnQueue: past MaxConns clients wait, in order; past the queue they are
@@ -203,6 +232,22 @@ func wantRefusal(t *testing.T, c net.Conn) {
 	}
 	if _, err := r.ReadByte(); err != io.EOF {
 		t.Errorf("behind the answer: %v", err)
+	}
+}
+
+// TestNotRegistered: gnet reports success when its epoll set did not take the
+// descriptor; that no OnOpen came tells.
+func TestNotRegistered(t *testing.T) {
+	s := &socket{}
+	if err := s.registered(gnet.RegisteredResult{}); err != errNotOpened {
+		t.Errorf("got %v", err)
+	}
+	s.opened = true
+	if err := s.registered(gnet.RegisteredResult{}); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if err := s.registered(gnet.RegisteredResult{Err: io.EOF}); err != io.EOF {
+		t.Errorf("got %v", err)
 	}
 }
 

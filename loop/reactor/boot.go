@@ -197,7 +197,5 @@ func (b *bell) rung(c gnet.Conn) {
 	case b.rang <- struct{}{}:
 	default:
 	}
-	if b.shard.mail.Load() == mailPosted {
-		b.shard.runMail()
-	}
+	b.shard.runMail()
 }

@@ -278,3 +278,18 @@ func TestLane(t *testing.T) {
 type asked struct{ r *state.Reservation }
 
 func (*asked) Deliver(*loop.Loop) {}
+
+// TestMailAfterStop: a message posted to a loop that has ended goes nowhere;
+// above all not into a descriptor that was gnet's.
+func TestMailAfterStop(t *testing.T) {
+	st := playSilent(t, Options{}, nil)
+	st.on(0, func(*core) {})
+	st.r.Stop()
+	st.cores[0].Post(note(func(*core) { t.Error("mail after the end") }))
+	for range 3 {
+		st.r.shards[1].wake()
+	}
+	if got := st.r.shards[1].mail.Load(); got != mailShut {
+		t.Errorf("mail state is %d", got)
+	}
+}

@@ -43,6 +43,8 @@ type Core interface {
 	Panicked(loop.Conn)
 }
 
+var _ Core = (*loop.Loop)(nil)
+
 // A Reactor is the event loops of a process with their ways in and out.
 type Reactor struct {
 	options Options
@@ -167,12 +169,16 @@ func (r *Reactor) StopAccept() {
 }
 
 // Stop ends everything: listeners, dials, and every connection, whose Conns
-// are told by OnClosed. It returns when the loops have ended.
+// are told by OnClosed. Mail is no longer read. It returns when the loops have
+// ended.
 func (r *Reactor) Stop() {
 	r.stopOnce.Do(func() {
 		r.StopAccept()
 		r.endLife()
 		r.running.Wait()
+		for _, l := range r.shards {
+			l.mail.Store(mailShut)
+		}
 		if err := r.client.Stop(); err != nil {
 			r.log.Error("event loops ended with an error", "error", err)
 		}

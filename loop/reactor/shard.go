@@ -44,6 +44,7 @@ const (
 	mailPosted                  // a task or the bell is on its way
 	mailRuns                    // the loop reads its mail
 	mailAgain                   // as mailRuns, and there was a wake since
+	mailShut                    // the loop ends: gnet's wake-up descriptor may be another's
 )
 
 // mailWoken is what a wake makes of a state.
@@ -54,6 +55,7 @@ var mailWoken = [...]mailState{
 	mailPosted: mailPosted,
 	mailRuns:   mailAgain,
 	mailAgain:  mailAgain,
+	mailShut:   mailShut,
 }
 
 func newShard(r *Reactor, index int) *shard {
@@ -103,10 +105,14 @@ func (t mailTask) Run(context.Context) error {
 // runMail reads one batch of mail. What came meanwhile waits until the sockets
 // have had their turn.
 func (l *shard) runMail() {
-	l.mail.Store(mailRuns)
+	if !l.mail.CompareAndSwap(mailPosted, mailRuns) {
+		return
+	}
 	more := l.handle(workMail, nil)
-	if more || !l.mail.CompareAndSwap(mailRuns, mailIdle) {
-		l.mail.Store(mailPosted)
+	if !more && l.mail.CompareAndSwap(mailRuns, mailIdle) {
+		return
+	}
+	if l.mail.CompareAndSwap(mailRuns, mailPosted) || l.mail.CompareAndSwap(mailAgain, mailPosted) {
 		l.bell.ring()
 	}
 }
