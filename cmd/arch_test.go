@@ -48,7 +48,7 @@ var drivers = map[string][]string{
 	"go.yaml.in/yaml":                     {"store/source", "store/catalog"},
 	"github.com/fsnotify/fsnotify":        {"store/source", "loop/reactor"},
 	"github.com/alecthomas/kong":          {"cmd/..."},
-	"github.com/prometheus":               {"cmd/..."},
+	"github.com/prometheus":               {"cmd/...", "perf/..."},
 	"github.com/google/uuid":              {"usage/spool", "cmd/..."},
 	"golang.org/x/sys":                    {"loop/reactor", "usage/spool", "cmd/...", "perf/..."},
 	"github.com/openai/openai-go":         {},

@@ -38,8 +38,9 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(folder)
 	binary = filepath.Join(folder, "relay")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	arguments := append([]string{"build", "-buildvcs=false", "-o", binary}, buildFlags...)
+	build := exec.Command("go", append(arguments, ".")...)
+	build.Env = append(os.Environ(), cgo)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1

@@ -1,0 +1,8 @@
+//go:build integration && !race
+
+package main
+
+// buildFlags make the binary under test what the test itself is.
+var buildFlags []string
+
+const cgo = "CGO_ENABLED=0"
