@@ -57,8 +57,8 @@ func run(args []string, s streams) int {
 	parsed.Bind(s)
 	parsed.Bind(unknownVariables(parser.Model, os.Environ()))
 	if err := parsed.Run(); err != nil {
-		if !errors.Is(err, errTold) {
-			fmt.Fprintf(s.err, "relay: %s\n", oneLine(err))
+		if !errors.Is(err, errTold) { // a catalog's problems are a line each
+			fmt.Fprintf(s.err, "relay: %s\n", err)
 		}
 		if wrong := (*wrongValue)(nil); errors.As(err, &wrong) {
 			return exitUsage
@@ -76,7 +76,6 @@ func newParser(c *commands, values *valueReader, s streams) (*kong.Kong, error) 
 	options := []kong.Option{
 		kong.Name("relay"),
 		kong.Description("An LLM gateway: OpenAI and Anthropic shapes, limits and accounting on per-core event loops."),
-		kong.UsageOnError(),
 		kong.Writers(s.out, s.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 	}

@@ -15,16 +15,25 @@ import (
 // beside what a busy relay allocates, so fewer collections are worth the room.
 const gcPercent = 400
 
+// softLimitPercent of the memory limit is where the collector begins to work
+// harder than GOGC says, when GOMEMLIMIT does not tell. The rest is for what
+// is not Go's: the kernel's socket buffers count in a cgroup.
+const softLimitPercent = 90
+
 // A memoryLimit is how much memory the process may use, and who says so.
 type memoryLimit struct {
 	bytes  int64
 	source string // "GOMEMLIMIT", "cgroup" or "machine"
 }
 
-// tuneCollector sets GOGC when the environment does not.
-func tuneCollector() {
+// tuneCollector sets what the environment does not: GOGC, and a soft limit,
+// without which a high GOGC lets garbage fill the memory.
+func tuneCollector(l memoryLimit) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+	if l.source != "GOMEMLIMIT" {
+		debug.SetMemoryLimit(l.bytes / 100 * softLimitPercent)
 	}
 }
 

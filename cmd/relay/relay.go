@@ -62,12 +62,13 @@ func startRelay(settings *Settings, log *slog.Logger) (*relay, error) {
 }
 
 func (r *relay) start() error {
-	tuneCollector()
 	files, err := raiseFiles()
 	if err != nil {
 		return err
 	}
-	if r.limits, err = deriveLimits(r.settings, findMemoryLimit("/"), files); err != nil {
+	memory := findMemoryLimit("/")
+	tuneCollector(memory)
+	if r.limits, err = deriveLimits(r.settings, memory, files); err != nil {
 		return err
 	}
 	r.tellLimits()
@@ -125,7 +126,7 @@ func (r *relay) openSpool() (*spool.Spool, error) {
 		Sync:     r.settings.SpoolSync.duration(),
 		Instance: instance,
 		Full:     full,
-		Synced:   func(index int) { r.tell(r.loops[index:index+1], loop.Synced{}) },
+		Synced:   func(index int) { r.tell(r.life, r.loops[index:index+1], loop.Synced{}) },
 	})
 }
 
@@ -177,9 +178,10 @@ func (r *relay) loopConfig(index int) loop.Config {
 	}
 }
 
-// tell gives a message to loops and waits while their mailboxes are full. A
-// mailbox is full for moments only, unless its loop is stuck.
-func (r *relay) tell(loops []*loop.Loop, m loop.Message) {
+// tell gives a message to loops and waits while their mailboxes are full, but
+// not past the end of ctx. A mailbox is full for moments only, unless its loop
+// is stuck.
+func (r *relay) tell(ctx context.Context, loops []*loop.Loop, m loop.Message) {
 	var waited time.Duration
 	left := append([]*loop.Loop(nil), loops...)
 	for {
@@ -189,7 +191,7 @@ func (r *relay) tell(loops []*loop.Loop, m loop.Message) {
 				kept = append(kept, l)
 			}
 		}
-		if left = kept; len(left) == 0 || r.life.Err() != nil {
+		if left = kept; len(left) == 0 || ctx.Err() != nil {
 			return
 		}
 		time.Sleep(tellPause)
@@ -215,7 +217,7 @@ func (r *relay) offer(m loop.Message) {
 func (r *relay) watch() {
 	defer r.watching.Done()
 	err := r.file.Watch(r.life, func(t *catalog.Tables) {
-		r.tell(r.loops, loop.Tables{Tables: t})
+		r.tell(r.life, r.loops, loop.Tables{Tables: t})
 		r.log.Info("catalog live", "generation", t.Generation, "revision", t.Revision)
 	})
 	if err != nil && r.life.Err() == nil {
@@ -247,7 +249,9 @@ func (r *relay) listen() error {
 func (r *relay) end(deadline time.Duration) error {
 	r.draining.Store(true)
 	r.reactor.StopAccept()
-	r.tell(r.loops, loop.Drain{AfterNs: int64(deadline)})
+	told, cancel := context.WithTimeout(r.life, deadline+drainGrace)
+	r.tell(told, r.loops, loop.Drain{AfterNs: int64(deadline)})
+	cancel()
 	if running := r.awaitDrained(deadline + drainGrace); running > 0 {
 		r.log.Warn("requests were still running at the end", "requests", running)
 	}

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -152,6 +155,30 @@ func TestWireUsageTail(t *testing.T) {
 	}
 	if code != 0 || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit code %d, %q", code, out)
+	}
+	follow := exec.Command(binary, "usage", "tail", "--follow", "--json", "--data-dir", g.data)
+	lines, err := follow.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	scanner := bufio.NewScanner(lines)
+	for _, id := range []string{"", "followed-1", "followed-2"} {
+		if id != "" {
+			g.call("POST", chatPath, keyWide, chatBody, "X-Request-ID: "+id)
+		}
+		var r row
+		if !scanner.Scan() || json.Unmarshal(scanner.Bytes(), &r) != nil || id != "" && r.CallerID != id {
+			t.Errorf("followed row of %q: %s", id, scanner.Text())
+		}
+	}
+	if err := follow.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := follow.Wait(); err != nil {
+		t.Errorf("usage tail --follow: %v", err)
 	}
 	out, code = g.runs(nil, "usage", "tail", "--data-dir", g.folder+"/none")
 	if code != 1 || !strings.Contains(out, "RELAY_DATA_DIR") {
