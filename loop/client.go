@@ -100,7 +100,7 @@ func (c *client) resumeInput() {
 	if len(c.in) > 0 {
 		c.consumeKept()
 	}
-	if c.paused && c.socket != nil && c.state != running && c.state != settling {
+	if c.paused && c.socket != nil && c.state != running && c.state != settling && !c.waitsForReader() {
 		c.paused = false
 		c.socket.ResumeRead()
 	}
@@ -142,6 +142,9 @@ func (c *client) consume(p []byte) []byte {
 		case proxying:
 			n = c.readProxyHeader(p)
 		case reading:
+			if c.waitsForReader() {
+				return p
+			}
 			n = c.readHead(p)
 		case receiving:
 			n = c.exchange.takeBody(p)
@@ -156,6 +159,21 @@ func (c *client) consume(p []byte) []byte {
 		p = p[n:]
 	}
 	return nil
+}
+
+// waitsForReader reports whether a client between requests has as many answers
+// in front of it as it may have: it is read on once it has taken some.
+func (c *client) waitsForReader() bool {
+	l := c.loop
+	if c.state != reading || c.backlog() <= l.highMark() {
+		return false
+	}
+	if !c.paused {
+		c.paused = true
+		c.socket.PauseRead(true)
+	}
+	c.socket.NotifyDrained(l.highMark() / 4)
+	return true
 }
 
 // readProxyHeader reads the PROXY protocol header that must come first.
@@ -247,6 +265,11 @@ func (c *client) dropInput() {
 func (c *client) OnDrained() {
 	c.recharge()
 	switch c.state {
+	case reading:
+		if c.paused && !c.queued {
+			c.queued = true
+			c.loop.resume = append(c.loop.resume, c)
+		}
 	case running:
 		c.exchange.clientDrained()
 	case closing:
