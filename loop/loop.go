@@ -192,12 +192,14 @@ func (l *Loop) Opened(s Socket, d *Dial) Conn {
 
 // Deliver takes a failed dial back; d.Fault and d.Text are set.
 func (d *Dial) Deliver(l *Loop) {
-	l.pool(d.Host).dialing--
+	p := l.pool(d.Host)
+	p.dialing--
 	if a := d.owner; a != nil {
 		d.owner, a.dial = nil, nil
 		l.suspect = a.exchange
 		a.exchange.dialFailed(d.Fault)
 	}
+	p.sweep()
 }
 
 // Panicked is called by the driver's panic boundary after a callback of c
