@@ -26,7 +26,7 @@ type drainQuiet struct {
 
 func (q *drainQuiet) onTimer() {
 	q.loop.drainIdle = true
-	q.loop.clients.each(func(c *client) {
+	q.loop.endEach(&q.timer, func(c *client) {
 		if c.state == reading && c.headNs == 0 {
 			c.finish()
 		}
@@ -40,7 +40,7 @@ type drainDeadline struct {
 }
 
 func (d *drainDeadline) onTimer() {
-	d.loop.clients.each(func(c *client) {
+	d.loop.endEach(&d.timer, func(c *client) {
 		switch c.state {
 		case receiving, running:
 			c.exchange.breakOff(wire.ShuttingDown)
@@ -48,6 +48,17 @@ func (d *drainDeadline) onTimer() {
 			c.drop()
 		}
 	})
+}
+
+// endEach does something to every client that is to end. Should it panic on
+// one, that one is blamed, and the timer comes again for the others.
+func (l *Loop) endEach(t *timer, do func(*client)) {
+	l.wheel.arm(t, l.nowNs+1)
+	l.clients.each(func(c *client) {
+		l.suspect = c
+		do(c)
+	})
+	l.wheel.disarm(t)
 }
 
 // each calls do for every client; do may remove the client it is given.
