@@ -108,6 +108,7 @@ func nonsenses() []nonsense {
 }
 
 func TestAnswerRefused(t *testing.T) {
+	t.Parallel()
 	for _, tt := range nonsenses() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -140,6 +141,7 @@ func TestAnswerRefused(t *testing.T) {
 // An answer is the same however it comes in pieces; the client gets its body
 // and its status.
 func TestAnswerPassed(t *testing.T) {
+	t.Parallel()
 	inBits := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + chunked + "\r\n"
 	fault := `{"error":{"message":"x","type":"y"}}`
 	for _, tt := range []struct {
@@ -222,6 +224,7 @@ func bytewise(text string) string {
 
 // An HTTP/1.0 client gets no chunks, whatever the upstream sends.
 func TestAnswerOld(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, out, body string }{
 		{"chunked", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + chunked + "\r\n" + chunk(completion) + "0\r\n\r\n", completion},
 		{"chunked text", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n" + chunked + "\r\n" + chunk("hello") + chunk("you") + "0\r\n\r\n", "helloyou"},

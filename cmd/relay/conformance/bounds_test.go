@@ -41,6 +41,7 @@ func headOf(name string, n int) string {
 }
 
 func TestBoundsRefused(t *testing.T) {
+	t.Parallel()
 	tail := hostLine + keyLine + bodyLine + "\r\n" + body
 	refuseAll(t, []refusal{
 		{"request line one over", padded(lineMax+1) + tail, "414"},
@@ -60,6 +61,7 @@ func TestBoundsRefused(t *testing.T) {
 
 // The bounds hold before the end of a line or head has come.
 func TestBoundsUnfinished(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, in, status string }{
 		{"request line", "POST /" + strings.Repeat("a", lineMax), "414"},
 		{"method", strings.Repeat("A", lineMax+1), "414 400"},
@@ -91,6 +93,7 @@ func TestBoundsUnfinished(t *testing.T) {
 }
 
 func TestBoundsPassed(t *testing.T) {
+	t.Parallel()
 	passAll(t, []passage{
 		{name: "request line at the bound", in: padded(lineMax) + hostLine + keyLine + bodyLine + "\r\n" + body},
 		{name: "field at the bound", in: with(fieldOf(fieldMax)), has: []string{strings.TrimSuffix(fieldOf(fieldMax), "\r\n")}},

@@ -12,6 +12,7 @@ import (
 func inChunks(raw string) string { return start + chunked + "\r\n" + raw }
 
 func TestChunkRefused(t *testing.T) {
+	t.Parallel()
 	n := fmt.Sprintf("%x", len(body))
 	after := "\r\n" + body + "\r\n0\r\n\r\n"
 	list := []refusal{}
@@ -63,6 +64,7 @@ func TestChunkRefused(t *testing.T) {
 }
 
 func TestChunkPassed(t *testing.T) {
+	t.Parallel()
 	n := fmt.Sprintf("%x", len(body))
 	upper := strings.Repeat("A", 0xAB-len(body)+5)
 	long := strings.Replace(body, "hello", upper, 1)

@@ -18,6 +18,7 @@ func coded(values ...string) string {
 }
 
 func TestCodingRefused(t *testing.T) {
+	t.Parallel()
 	list := []refusal{}
 	for _, v := range []string{
 		"", "identity", "gzip", "deflate", "compress", "x-chunked", "chunkedd", "xchunked", "chunke", "cow", "chunked;",
@@ -43,6 +44,7 @@ func TestCodingRefused(t *testing.T) {
 }
 
 func TestCodingPassed(t *testing.T) {
+	t.Parallel()
 	forwarded := []string{fmt.Sprintf("Content-Length: %d", len(body))}
 	list := []passage{}
 	for _, v := range []string{"chunked", "Chunked", "CHUNKED", "cHUNKeD", " \tchunked\t "} {
@@ -58,6 +60,7 @@ func TestCodingPassed(t *testing.T) {
 // Whatever looks like a framing field to a careless reader is not one here,
 // and does not go on as one.
 func TestCodingLookalikes(t *testing.T) {
+	t.Parallel()
 	passAll(t, []passage{
 		{name: "X-Transfer-Encoding", in: with("X-Transfer-Encoding: chunked\r\n")},
 		{name: "Content-Transfer-Encoding", in: with("Content-Transfer-Encoding: chunked\r\n")},

@@ -70,6 +70,7 @@ func (f *form) points() (list []int) {
 
 // A cut answer looks cut, at whatever byte it is cut and however.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	for _, f := range forms() {
 		for _, how := range []string{"FIN", "RST"} {
 			t.Run(f.name+"/"+how, func(t *testing.T) {
@@ -115,6 +116,7 @@ func looksCut(t *testing.T, c *client, out string, at int) {
 
 // A body that breaks the rules of its framing looks cut as well.
 func TestCutMalformed(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, out string }{
 		{"bad size", "zz\r\n"},
 		{"negative size", "-1\r\n"},

@@ -16,6 +16,7 @@ func expecting(lines string) string {
 
 // A client that waits gets 100 at once, and the body is then served.
 func TestExpectContinue(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, head, body string }{
 		{"length", expecting(""), body},
 		{"letter case", start + "eXPECT: 100-Continue\r\n" + bodyLine + "\r\n", body},
@@ -44,6 +45,7 @@ func TestExpectContinue(t *testing.T) {
 
 // A body that comes without being asked for is served all the same.
 func TestExpectUnasked(t *testing.T) {
+	t.Parallel()
 	passAll(t, []passage{
 		{name: "with the head", in: expecting("") + body},
 		{name: "chunked", in: start + "Expect: 100-continue\r\n" + chunked + "\r\n" + chunk(body) + "0\r\n\r\n"},
@@ -69,6 +71,7 @@ func TestExpectOld(t *testing.T) {
 }
 
 func TestExpectRefused(t *testing.T) {
+	t.Parallel()
 	refuseAll(t, []refusal{
 		{"unknown", start + bodyLine + "Expect: 200-ok\r\n\r\n" + body, "417"},
 		{"empty", start + bodyLine + "Expect:\r\n\r\n" + body, "417"},
@@ -81,6 +84,7 @@ func TestExpectRefused(t *testing.T) {
 // A request that is refused gets its answer without 100 and without delay, and
 // the body that was announced is never a request, whether it comes or not.
 func TestExpectFinal(t *testing.T) {
+	t.Parallel()
 	smuggled := whole("CASE", "echo")
 	announced := fmt.Sprintf("Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(smuggled))
 	stranger := strings.Replace(start, relayKey, "rk-unknown-key", 1)

@@ -8,6 +8,7 @@ import "testing"
 func with(lines string) string { return start + bodyLine + lines + "\r\n" + body }
 
 func TestFieldRefused(t *testing.T) {
+	t.Parallel()
 	list := []refusal{
 		{"blank before the colon", with("X-A : b\r\n"), "400"},
 		{"tab before the colon", with("X-A\t: b\r\n"), "400"},
@@ -56,6 +57,7 @@ func TestFieldRefused(t *testing.T) {
 }
 
 func TestFieldPassed(t *testing.T) {
+	t.Parallel()
 	passAll(t, []passage{
 		{name: "no blank behind the colon", in: with("X-A:b\r\n"), has: []string{"X-A: b"}},
 		{name: "blanks around a value", in: with("X-A: \t b \t \r\n"), has: []string{"X-A: b"}},

@@ -8,6 +8,7 @@ import (
 )
 
 func TestHopPassed(t *testing.T) {
+	t.Parallel()
 	passAll(t, []passage{
 		{name: "Connection: close", in: with("Connection: close\r\n"), closes: true},
 		{name: "Connection: CLOSE", in: with("Connection: CLOSE\r\n"), closes: true},
@@ -50,6 +51,7 @@ func TestHopPassed(t *testing.T) {
 
 // What the upstream says about its own connection is not told to the client.
 func TestHopAnswer(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, lines, gone string }{
 		{"Connection: keep-alive", "Connection: keep-alive\r\nKeep-Alive: timeout=9\r\n", "keep-alive"},
 		{"Connection: close", "Connection: close\r\n", "connection"},

@@ -8,6 +8,7 @@ import "testing"
 func hosted(lines string) string { return line + lines + keyLine + bodyLine + "\r\n" + body }
 
 func TestHostRefused(t *testing.T) {
+	t.Parallel()
 	refuseAll(t, []refusal{
 		{"none", hosted(""), "400"},
 		{"empty", hosted("Host:\r\n"), "400"},
@@ -47,6 +48,7 @@ func TestHostRefused(t *testing.T) {
 }
 
 func TestHostPassed(t *testing.T) {
+	t.Parallel()
 	var list []passage
 	for _, host := range []string{
 		"relay.test:8080", "relay.test:", "RELAY.Test", "relay", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:65535",

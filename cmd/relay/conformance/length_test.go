@@ -18,6 +18,7 @@ func lengths(values ...string) string {
 }
 
 func TestLengthRefused(t *testing.T) {
+	t.Parallel()
 	n := fmt.Sprint(len(body))
 	list := []refusal{}
 	for _, v := range []string{
@@ -53,6 +54,7 @@ func TestLengthRefused(t *testing.T) {
 }
 
 func TestLengthPassed(t *testing.T) {
+	t.Parallel()
 	n := fmt.Sprint(len(body))
 	forwarded := []string{"Content-Length: " + n}
 	passAll(t, []passage{

@@ -22,9 +22,10 @@ const (
 
 // Limits that the relays are told, small so that cases are.
 const (
-	bodyMax  = 1 << 20
-	relayKey = "rk-conformance-key"
-	hostKey  = "sk-conformance-host"
+	bodyMax         = 1 << 20
+	bodyMaxBesieged = 16 << 20 // more than sockets hold
+	relayKey        = "rk-conformance-key"
+	hostKey         = "sk-conformance-host"
 )
 
 // The relays under test, and the upstreams that stand for every case.
@@ -73,7 +74,7 @@ func run(m *testing.M, folder string) (code int) {
 		settings []string
 	}{
 		{&judged, "judged", nil},
-		{&besieged, "besieged", nil},
+		{&besieged, "besieged", []string{fmt.Sprintf("RELAY_MAX_REQUEST_BYTES=%d", bodyMaxBesieged)}},
 		{&proxied, "proxied", []string{"RELAY_PROXY_PROTOCOL=on", "RELAY_LOOPS=1"}},
 	} {
 		started, err := startProcess(binary, catalog, filepath.Join(folder, p.name), p.settings)

@@ -35,9 +35,10 @@ type kind struct {
 }
 
 var kinds = []*kind{
-	{"open", "openai", "/v1", "{connect: 5s, first_byte: 20s, first_token: 20s, idle: 20s}", 420},
-	{"anth", "anthropic", "", "{connect: 5s, first_byte: 20s, first_token: 20s, idle: 20s}", 60},
+	{"open", "openai", "/v1", "{connect: 5s, first_byte: 20s, first_token: 20s, idle: 20s}", 800},
+	{"anth", "anthropic", "", "{connect: 5s, first_byte: 20s, first_token: 20s, idle: 20s}", 80},
 	{"hasty", "openai", "/v1", "{connect: 2s, first_byte: 2s, first_token: 2s, idle: 2s}", 30},
+	{"narrow", "openai", "/v1", "{connect: 5s, first_byte: 20s, first_token: 20s, idle: 20s}", 30},
 }
 
 var (
@@ -53,11 +54,27 @@ func openOrigins() {
 			if err != nil {
 				panic(err)
 			}
+			if k.name == "narrow" {
+				narrow(l)
+			}
 			origins[k.name] = append(origins[k.name], &origin{
 				model: fmt.Sprintf("%s-%d", k.name, i), listener: l, links: make(chan *link, 64),
 			})
 		}
 	}
+}
+
+// narrow makes the connections of a listener take little that is not read.
+func narrow(l net.Listener) {
+	raw, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		panic(err)
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if err := syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 64<<10); err != nil {
+			panic(err)
+		}
+	})
 }
 
 // catalogText is the catalog of all relays.

@@ -15,6 +15,7 @@ const list = "GET /v1/models HTTP/1.1\r\nHost: relay.test\r\nAuthorization: Bear
 // Requests sent at once are answered one after the other. Each is a pair of
 // bytes and the status of its answer; the last answer closes where it says so.
 func TestPipelineOrder(t *testing.T) {
+	t.Parallel()
 	good := request("echo")
 	type step struct {
 		in     string
@@ -83,6 +84,7 @@ func TestPipelineOrder(t *testing.T) {
 
 // Nothing is forwarded behind an answer that closes.
 func TestPipelineBehindClose(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, in string }{
 		{"Connection: close", list + "Connection: close\r\n\r\n"},
 		{"HTTP/1.0", strings.Replace(list, "HTTP/1.1", "HTTP/1.0", 1) + "\r\n"},

@@ -15,6 +15,7 @@ var good = sized("200 OK", "", completion)
 // An upstream connection serves again exactly if its answer was whole, nothing
 // follows it, and neither side wants to close.
 func TestPoolReuse(t *testing.T) {
+	t.Parallel()
 	typedAs := func(lines string) string { return "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n" + lines + "\r\n" }
 	for _, tt := range []struct {
 		name, out string
@@ -78,6 +79,7 @@ func TestPoolReuse(t *testing.T) {
 // Whatever comes on an idle connection is thrown away with it, and is never an
 // answer.
 func TestPoolIdle(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, out, end string }{
 		{"FIN", "", "FIN"},
 		{"RST", "", "RST"},

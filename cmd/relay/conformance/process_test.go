@@ -114,49 +114,58 @@ func (p *process) residentBytes() int64 {
 
 // A trace is what a relay uses at a moment.
 type trace struct {
-	goroutines float64
+	goroutines int
 	resident   int64
 }
 
 func (p *process) trace() trace {
-	return trace{goroutines: p.metrics()["go_goroutines"], resident: p.residentBytes()}
+	n, _ := p.goroutines()
+	return trace{goroutines: n, resident: p.residentBytes()}
+}
+
+// adminToken opens the profiles of a relay.
+const adminToken = "conformance-admin-token"
+
+// goroutines counts those of the relay but for the workers that gnet keeps for
+// some seconds after they have registered connections.
+func (p *process) goroutines() (n int, profile string) {
+	r, err := http.NewRequest("GET", "http://"+p.control+"/debug/pprof/goroutine?debug=1", nil)
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+adminToken)
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer a.Body.Close()
+	text, _ := io.ReadAll(a.Body)
+	for stack := range strings.SplitSeq(string(text), "\n\n") {
+		at, rest, found := strings.Cut(strings.TrimPrefix(stack, "goroutine profile: "), " @ ")
+		if found && !strings.Contains(rest, "panjf2000/ants") {
+			lines := strings.Split(at, "\n")
+			count, _ := strconv.Atoi(lines[len(lines)-1])
+			n += count
+		}
+	}
+	return n, string(text)
 }
 
 // What a relay may have kept after everything.
 const (
-	goroutinesGrown = 96 // gnet keeps those that registered connections for a while, at most 32 a loop
-	residentGrown   = 512 << 20
+	goroutinesGrown = 16
+	residentGrown   = 1 << 30 // garbage that waits for its collection included
+	heldGrown       = 1 << 20
+	clientsLeft     = 4 // the canary's
 )
 
 // aftermath looks for what the cases have left behind: bugs caught, goroutines
 // and memory kept, exchanges that never ended.
 func (p *process) aftermath(before trace) (problems []string) {
-	var left string
 	for end := time.Now().Add(soon); ; time.Sleep(50 * time.Millisecond) {
-		left = ""
-		m := p.metrics()
-		if _, ok := m["go_goroutines"]; !ok {
-			left = "no metrics"
-		}
-		if n := m["go_goroutines"] - before.goroutines; n > goroutinesGrown {
-			left += fmt.Sprintf(" %.0f goroutines more than at the start;", n)
-		}
-		if n := m["relay_exchanges"]; n > 0 {
-			left += fmt.Sprintf(" %.0f exchanges still run;", n)
-		}
-		if n := m[`relay_inflight_requests`]; n > 0 {
-			left += fmt.Sprintf(" %.0f slots of the in-flight cap taken;", n)
-		}
-		if n := m["relay_callback_panics_total"]; n > 0 {
-			left += fmt.Sprintf(" %.0f panics;", n)
-		}
-		if left == "" || time.Now().After(end) {
+		if problems = p.leftovers(before); len(problems) == 0 || time.Now().After(end) {
 			break
 		}
-	}
-	if left != "" {
-		problems = append(problems, left)
-		p.keepGoroutines()
 	}
 	if n := p.residentBytes() - before.resident; n > residentGrown {
 		problems = append(problems, fmt.Sprintf("%d MiB of memory more than at the start", n>>20))
@@ -173,21 +182,28 @@ func (p *process) aftermath(before trace) (problems []string) {
 	return problems
 }
 
-// adminToken opens the profiles of a relay.
-const adminToken = "conformance-admin-token"
-
-// keepGoroutines writes what the goroutines of the relay do beside its log.
-func (p *process) keepGoroutines() {
-	r, err := http.NewRequest("GET", "http://"+p.control+"/debug/pprof/goroutine?debug=1", nil)
-	if err != nil {
-		panic(err)
+func (p *process) leftovers(before trace) (problems []string) {
+	m := p.metrics()
+	for _, g := range []struct {
+		series string
+		most   float64
+	}{
+		{"relay_exchanges", 0},
+		{"relay_streams", 0},
+		{"relay_inflight_requests", 0},
+		{"relay_callback_panics_total", 0},
+		{"relay_held_bytes", heldGrown},
+		{`relay_open_connections{side="client"}`, clientsLeft},
+	} {
+		if n, ok := m[g.series]; !ok || n > g.most {
+			problems = append(problems, fmt.Sprintf("%s is %.0f, there: %t", g.series, n, ok))
+		}
 	}
-	r.Header.Set("Authorization", "Bearer "+adminToken)
-	if a, err := http.DefaultClient.Do(r); err == nil {
-		text, _ := io.ReadAll(a.Body)
-		_ = a.Body.Close()
-		_ = os.WriteFile(p.log+".goroutines", text, 0o600)
+	if n, profile := p.goroutines(); n-before.goroutines > goroutinesGrown {
+		problems = append(problems, fmt.Sprintf("goroutines went from %d to %d", before.goroutines, n))
+		_ = os.WriteFile(p.log+".goroutines", []byte(profile), 0o600)
 	}
+	return problems
 }
 
 // A canary asks for something small again and again, to see whether what

@@ -13,6 +13,7 @@ func first(requestLine string) string {
 }
 
 func TestRequestLineRefused(t *testing.T) {
+	t.Parallel()
 	path := "/v1/chat/completions"
 	refuseAll(t, []refusal{
 		{"no version", first("POST " + path), "400"},
@@ -98,6 +99,7 @@ func TestRequestLineRefused(t *testing.T) {
 }
 
 func TestRequestLinePassed(t *testing.T) {
+	t.Parallel()
 	path := "/v1/chat/completions"
 	forwarded := "POST /v1/chat/completions"
 	passAll(t, []passage{

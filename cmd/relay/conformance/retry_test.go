@@ -11,6 +11,7 @@ import (
 // A request that has reached a live connection is made once, whatever becomes
 // of the connection.
 func TestRetryOnce(t *testing.T) {
+	t.Parallel()
 	half := good[:len(good)/2]
 	for _, tt := range []struct {
 		name  string
@@ -72,6 +73,7 @@ func TestRetryOnce(t *testing.T) {
 
 // An answer of the upstream is an answer: it is not asked again.
 func TestRetryAnswered(t *testing.T) {
+	t.Parallel()
 	fault := `{"error":{"message":"x","type":"y"}}`
 	for _, status := range []string{"400 Bad Request", "404 Not Found", "408 Request Timeout", "409 Conflict", "429 Too Many Requests",
 		"500 Internal Server Error", "502 Bad Gateway", "503 Service Unavailable", "504 Gateway Timeout", "529 Overloaded"} {
@@ -130,6 +132,7 @@ func TestRetryRefused(t *testing.T) {
 
 // An upstream that does not answer, or stops in the middle, is given up.
 func TestRetrySilent(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, out, drip string
 		status          int

@@ -20,9 +20,7 @@ const (
 // A head has an absolute deadline, and a body a rate, that single bytes do not
 // put off. Each case sends some bytes and then single ones for ever.
 func TestSlow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for deadlines")
-	}
+	t.Parallel()
 	for _, tt := range []struct {
 		name, in, drip string
 		early, late    time.Duration

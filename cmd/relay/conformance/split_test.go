@@ -11,6 +11,7 @@ import (
 
 // A request is the same however it comes in pieces.
 func TestSplitPassed(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, in string }{
 		{"length", request("echo")},
 		{"chunked", inChunks(chunk(body[:20]) + chunk(body[20:]) + "0\r\n\r\n")},
@@ -30,6 +31,7 @@ func TestSplitPassed(t *testing.T) {
 
 // What is refused is refused however it comes in pieces.
 func TestSplitRefused(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, in, status string }{
 		{"length twice", lengths("5", "6"), "400"},
 		{"length and chunked", start + bodyLine + chunked + "\r\n", "400"},

@@ -12,6 +12,7 @@ import (
 // A request that the relay answers by itself may have a body: its bytes are
 // never the next request.
 func TestUnreadBody(t *testing.T) {
+	t.Parallel()
 	at := func(method, path string) string {
 		return method + " " + path + " HTTP/1.1\r\n" + hostLine + keyLine
 	}
@@ -94,6 +95,7 @@ func unread(kind, body string) string {
 // The answer to a body that is refused reaches a client that goes on sending:
 // no reset eats it.
 func TestUnreadAnswerKept(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, head string
 		status     int
