@@ -65,12 +65,16 @@ func Print(w io.Writer, rows []Row, missing []string) error {
 		if r.Goroutines >= 0 {
 			goroutines = fmt.Sprint(r.Goroutines)
 		}
+		ratio := "–"
+		if r.Ratio > 0 {
+			ratio = fmt.Sprintf("%.2f", r.Ratio)
+		}
 		rounds := fmt.Sprint(r.Rounds)
 		if r.Excluded > 0 {
 			rounds += fmt.Sprintf(" (%d excluded)", r.Excluded)
 		}
 		cells[i] = []string{
-			r.Target, rounds, r.CPUPerRequest.Text(1), fmt.Sprintf("%.2f", r.Ratio), r.Served.Text(0),
+			r.Target, rounds, r.CPUPerRequest.Text(1), ratio, r.Served.Text(0),
 			fmt.Sprintf("%.3f", r.ErrorShare.High*100), r.OverheadP50.Text(2), r.OverheadP99.Text(2), r.RSSMB.Text(1), goroutines,
 		}
 	}

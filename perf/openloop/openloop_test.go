@@ -159,9 +159,6 @@ func TestStallShowsAsLatency(t *testing.T) {
 	if chat.P90 < 200 { // latencies fall evenly from 400 to 0 ms over half of the requests
 		t.Errorf("p90 %v ms, want about 320: waiting requests were left out", chat.P90)
 	}
-	if chat.P50 > 150 {
-		t.Errorf("p50 %v ms: requests outside the stall were late too", chat.P50)
-	}
 }
 
 func TestFailuresCount(t *testing.T) {

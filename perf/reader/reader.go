@@ -21,6 +21,7 @@ const (
 	warmUpRequests = 1000
 	portionBytes   = 32 << 10         // read at once
 	returnTime     = 10 * time.Second // how long memory may take to come back
+	returnedBytes  = 1 << 20          // above the start: memory has come back
 	lateTime       = 60 * time.Second // how much longer than planned the whole may take
 	bodyBytes      = 512
 )
@@ -50,7 +51,7 @@ type Result struct {
 	Seconds      float64
 	RSSBefore    int64
 	RSSMax       int64
-	RSSAfter     int64   // lowest within 10 s behind the end
+	RSSAfter     int64   // behind the end: once it is back within 1 MiB of before, or the lowest of 10 s
 	GrowthMiB    float64 // RSSMax over RSSBefore
 	LeftMiB      float64 // RSSAfter over RSSBefore
 	// HeldMiB is the most that had left the mock and not reached the client:
@@ -203,7 +204,7 @@ func (r *Result) stop(ctx context.Context, o *Options, first mockhost.Stats, tak
 // settle waits for memory to come back.
 func (r *Result) settle(ctx context.Context, t *target.Target) error {
 	r.RSSAfter = r.RSSMax
-	for began := time.Now(); time.Since(began) < returnTime; {
+	for began := time.Now(); time.Since(began) < returnTime && r.RSSAfter > r.RSSBefore+returnedBytes; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -1,0 +1,141 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"relay/perf/mockhost"
+	"relay/perf/openloop"
+)
+
+// TestPlainProxies starts the proxies that are installed; the others must say
+// that they are missing.
+func TestPlainProxies(t *testing.T) {
+	mock, err := mockhost.Start(mockhost.Options{Scenario: "instant"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mock.Close()
+	for name, begin := range map[string]func(context.Context, string, int) (*Target, error){"nginx": Nginx, "haproxy": HAProxy} {
+		t.Run(name, func(t *testing.T) {
+			_, lookErr := exec.LookPath(name)
+			got, err := begin(t.Context(), mock.Addr(), 2)
+			var absent *Missing
+			if lookErr != nil {
+				if !errors.As(err, &absent) {
+					t.Fatalf("%v, want a Missing error", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer got.Close()
+			mix := openloop.Mix{Host: got.Addr, ChatModel: "gpt-mock", MessagesModel: "claude-mock"}
+			nc, err := net.Dial("tcp", got.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			for range 2 { // keep-alive
+				if status, err := Exchange(nc, mix.Request(openloop.Messages, "", 1000)); status != 200 || err != nil {
+					t.Fatalf("status %d, %v", status, err)
+				}
+			}
+			if !Alive(nc) {
+				t.Error("the idle connection counts as closed")
+			}
+			if u, err := got.Usage(); err != nil || u.RSS == 0 {
+				t.Errorf("usage %+v, %v", u, err)
+			}
+			dir := got.dir
+			got.Close()
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("folder %s is left behind: %v", dir, err)
+			}
+			if ended, _ := got.Ended(); !ended {
+				t.Error("still running")
+			}
+		})
+	}
+}
+
+func TestAliveSeesTheEnd(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	nc, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	peer, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !Alive(nc) {
+		t.Error("an open connection counts as closed")
+	}
+	peer.Close()
+	for until := time.Now().Add(time.Second); Alive(nc); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("a closed connection counts as open")
+		}
+	}
+}
+
+func TestStartFailures(t *testing.T) {
+	for _, tt := range []struct{ name, script, err string }{
+		{"ends at once", "echo no such setting >&2; exit 3", "ended at once: no such setting"},
+		{"wrong lines", "echo listening other=1; echo listening another=2; sleep 60", "printed no line for inference"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, pipe, err := start(t.Context(), "script", exec.Command("sh", "-c", tt.script))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = got.awaitLines(pipe, "inference", "control")
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%v, want %q", err, tt.err)
+			}
+		})
+	}
+	if _, _, err := start(t.Context(), "nothing", exec.Command("/nonexistent")); err == nil {
+		t.Error("a program that is not there was started")
+	}
+	if _, err := (Setup{}).Start(t.Context(), "envoy"); err == nil || !strings.Contains(err.Error(), "haproxy") {
+		t.Errorf("an unknown target: %v", err)
+	}
+}
+
+func TestMetric(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "# HELP go_goroutines x\ngo_goroutines 17\n")
+	})}
+	go server.Serve(l)
+	defer server.Close()
+	got := &Target{Name: "x", Control: l.Addr().String()}
+	if n, err := got.Goroutines(t.Context()); n != 17 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := got.Metric(t.Context(), "absent"); err == nil {
+		t.Error("a metric that is not there was read")
+	}
+	if n, err := (&Target{}).Goroutines(t.Context()); n != -1 || err != nil {
+		t.Errorf("without a control listener: %d, %v", n, err)
+	}
+}
