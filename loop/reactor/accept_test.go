@@ -93,21 +93,28 @@ func TestAcceptExhausted(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
 		t.Fatal(err)
 	}
+	var plugs []int
 	var all []net.Conn
-	for {
-		c, err := net.DialTimeout("tcp", st.addr, patience)
-		if err != nil {
-			if !errors.Is(err, syscall.EMFILE) {
-				t.Fatal(err)
-			}
-			break
+	for st.r.Stats().AcceptExhausted == 0 {
+		plugs = plugAll(plugs)
+		if len(plugs) == 0 {
+			t.Fatal("the connections have taken all descriptors")
 		}
-		defer c.Close()
-		all = append(all, c)
+		_ = unix.Close(plugs[0]) // one for the client, none for us
+		plugs = plugs[1:]
+		c, err := net.DialTimeout("tcp", st.addr, patience)
+		if err != nil && !errors.Is(err, syscall.EMFILE) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			defer c.Close()
+			all = append(all, c)
+		}
+		seen := st.cores[0].ticks.Load()
+		eventually(t, "time passes", func() bool { return st.cores[0].ticks.Load() > seen+1 })
 	}
-	eventually(t, "accepting finds no descriptor", func() bool { return st.r.Stats().AcceptExhausted > 0 })
 	roundTrip(t, good, "still good")
-	plugs := dialExhausted(t, st, x)
+	plugs = dialExhausted(t, st, x, plugs)
 	for _, fd := range plugs {
 		_ = unix.Close(fd)
 	}
@@ -122,19 +129,24 @@ func TestAcceptExhausted(t *testing.T) {
 	eventually(t, "nothing is counted that has gone", func() bool { return clients(st.r) == 2 })
 }
 
+// plugAll takes all descriptors that are free.
+func plugAll(plugs []int) []int {
+	for {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return plugs
+		}
+		plugs = append(plugs, fd)
+	}
+}
+
 // dialExhausted dials with all descriptors taken. Clients that accepting gives
 // up may free some, so it tries again.
-func dialExhausted(t *testing.T, st *stage, x *caller) (plugs []int) {
+func dialExhausted(t *testing.T, st *stage, x *caller, plugs []int) []int {
 	t.Helper()
 	host := hostAt(t, "127.0.0.1:1")
 	for range 100 {
-		for {
-			fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				break
-			}
-			plugs = append(plugs, fd)
-		}
+		plugs = plugAll(plugs)
 		st.r.Dial(&loop.Dial{Loop: 1, Host: host})
 		if receive(t, x.failed).Fault == loop.DialExhausted {
 			return plugs
