@@ -2,65 +2,96 @@ package reactor
 
 import (
 	"io"
+	"net"
+	"syscall"
 	"testing"
-
-	"relay/loop"
+	"time"
 )
 
-// TestReached: what the peer's kernel has acknowledged since the mark is seen,
-// while the connection is open and in OnClosed; what was written into a
-// connection that the peer had reset is not.
-func TestReached(t *testing.T) {
-	closed := make(chan bool, 1)
-	sockets := make(chan loop.Socket, 1)
-	st := play(t, Options{Loops: 1}, func(c *core) {
-		c.accept = func(c *core, s loop.Socket, _ loop.Peer) loop.Conn {
-			if s.Mark(); s.Reached() {
-				t.Error("reached before anything was written")
+// TestReach tells a request that the peer's program may have read from one
+// that met a closed connection.
+func TestReach(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		first int // bytes of an exchange before the mark
+		peer  func(net.Conn, chan struct{})
+		want  bool
+	}{
+		{"read, then closed", 100, func(c net.Conn, sent chan struct{}) { readFull(c, 100); readFull(c, 50); c.Close() }, true},
+		{"open, not read by the program", 100, func(c net.Conn, sent chan struct{}) { readFull(c, 100); <-sent; <-sent }, true},
+		{"closed before the request", 100, func(c net.Conn, sent chan struct{}) { readFull(c, 100); c.Close() }, false},
+		{"first request of a connection", 0, func(c net.Conn, sent chan struct{}) { readFull(c, 50); c.Close() }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
 			}
-			sockets <- s
-			return &conn{core: c, closed: func(loop.Cause) { closed <- s.Reached() }}
-		}
-	})
-	reached := func(s loop.Socket) (yes bool) {
-		st.on(0, func(*core) { yes = s.Reached() })
-		return yes
+			defer l.Close()
+			sent, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				if c, err := l.Accept(); err == nil {
+					tt.peer(c, sent)
+					c.Close()
+				}
+			}()
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			fd := descriptor(t, c)
+			var r reach
+			r.begin(fd)
+			write := func(n int) {
+				_, _ = c.Write(make([]byte, n))
+				r.written += int64(n)
+			}
+			write(tt.first)
+			if !tt.want {
+				_, _ = io.ReadAll(c) // the peer's FIN
+			} else if tt.first > 0 {
+				await(t, func() bool { return ackedBytes(fd) >= r.before+r.written })
+			}
+			r.mark = r.written
+			write(50)
+			if tt.want {
+				await(t, func() bool { return ackedBytes(fd) > r.before+r.mark })
+			} else {
+				_, _ = io.ReadAll(c) // the reset
+			}
+			r.end(fd)
+			if got := r.acked > r.before+r.mark; got != tt.want {
+				t.Errorf("reached = %v, want %v: %+v", got, tt.want, r)
+			}
+			close(sent)
+			<-done
+		})
 	}
-	c := st.dialClient()
-	s := receive(t, sockets)
-	st.on(0, func(*core) { s.Write([]byte("one")) })
-	got := make([]byte, 3)
-	if _, err := io.ReadFull(c, got); err != nil {
+}
+
+func readFull(c net.Conn, n int) { _, _ = io.ReadFull(c, make([]byte, n)) }
+
+func await(t *testing.T, ok func() bool) {
+	t.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the peer's kernel acknowledges nothing")
+}
+
+func descriptor(t *testing.T, c net.Conn) (fd int) {
+	t.Helper()
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the write is acknowledged", func() bool { return reached(s) })
-	st.on(0, func(*core) { s.Mark() })
-	if reached(s) {
-		t.Error("reached after a new mark")
+	if err := raw.Control(func(d uintptr) { fd = int(d) }); err != nil {
+		t.Fatal(err)
 	}
-	_ = c.Close()
-	if receive(t, closed) {
-		t.Error("reached at the end, with nothing written after the mark")
-	}
-
-	c = st.dialClient()
-	s = receive(t, sockets)
-	st.on(0, func(*core) { s.Write([]byte("two")) })
-	eventually(t, "the write is acknowledged", func() bool { return reached(s) })
-	_ = c.Close()
-	if !receive(t, closed) {
-		t.Error("what was reached is forgotten at the end")
-	}
-
-	c = st.dialClient()
-	s = receive(t, sockets)
-	st.on(0, func(*core) {
-		s.Mark()
-		_ = c.SetLinger(0)
-		_ = c.Close()
-		s.Write([]byte("three"))
-	})
-	if receive(t, closed) {
-		t.Error("a reset connection is taken for one that was reached")
-	}
+	return fd
 }
