@@ -169,7 +169,11 @@ func (x *exchange) crash() {
 		x.refuse(wire.InternalError, "", "", 0)
 		return
 	}
-	if x.state != over {
+	switch x.state {
+	case over:
+	case relaying: // what the client has is charged
+		x.account(usage.Cut, wire.InternalError)
+	default:
 		x.account(usage.Failed, wire.InternalError)
 	}
 	x.release()

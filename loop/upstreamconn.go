@@ -188,6 +188,9 @@ func (u *upstreamConn) finish(rest []byte) {
 // release gives the connection to the attempt that waits longest, or keeps it.
 func (u *upstreamConn) release() {
 	l, p := u.loop, u.pool
+	if u.dead { // by a panic behind its answer
+		return
+	}
 	u.phase = unused
 	if u.paused {
 		u.paused = false
