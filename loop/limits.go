@@ -37,7 +37,7 @@ const (
 	mailboxMax      = 1 << 16 // messages
 	wheelSlots      = 4096    // of TickEvery each: 41 s in one turn
 	pooledClassMin  = 10      // 1 KiB: smallest pooled buffer, as a power of two
-	pooledClassMax  = 16      // 64 KiB: largest pooled buffer
+	pooledClassMax  = 17      // 128 KiB: largest pooled buffer; a read of 64 KiB fits with its framing
 	pooledBytesMax  = 8 << 20 // idle bytes kept by the buffer pool
 	exchangesKept   = 4096    // idle exchange objects kept
 	drainQuietTime  = 1 * time.Second
