@@ -65,7 +65,7 @@ func (r *reply) plan() error {
 	if r.patterned() {
 		return r.planPattern()
 	}
-	spoken := corpus
+	spoken := corpus()
 	if r.sc.unicode {
 		spoken = newSpeech(unicodeText)
 	}

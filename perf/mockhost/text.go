@@ -1,6 +1,9 @@
 package mockhost
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // A speech is what an answer says, cut into tokens.
 type speech struct {
@@ -20,7 +23,8 @@ const sentences = "Hello from the mock provider. I answer from memory, cost noth
 const unicodeText = "Grüße: 你好, 世界! Emoji 😀👩‍🚀🇪🇺, Ωmega, ñandú, 한국어 — end."
 
 // corpus is the speech of ordinary answers; answers take a part from its start.
-var corpus = newSpeech(strings.Repeat(sentences, tokensMax/100))
+// It is made at first use: a gateway that never mocks carries this package too.
+var corpus = sync.OnceValue(func() speech { return newSpeech(strings.Repeat(sentences, tokensMax/100)) })
 
 func newSpeech(text string) speech {
 	s := speech{text: text}
@@ -61,7 +65,7 @@ func (s speech) piece(i, tokensPerEvent int) string {
 }
 
 // Text is what an ordinary answer of n tokens says.
-func Text(n int) string { return corpus.first(n).text }
+func Text(n int) string { return corpus().first(n).text }
 
 // patternAlphabet has a prime length, so that chunks of a power of two start at
 // ever different letters.
