@@ -234,13 +234,7 @@ func (c *client) next() {
 // finish ends the connection in good order: output drains, a FIN goes out, and
 // reading goes on for a bounded while.
 func (c *client) finish() {
-	c.enter(closing)
-	c.dropInput()
-	if c.paused {
-		c.paused = false
-		c.socket.ResumeRead()
-	}
-	c.touch()
+	c.startClosing()
 	c.loop.ending = append(c.loop.ending, c)
 	c.socket.NotifyDrained(0)
 	c.stalledAt = c.backlog()
@@ -250,10 +244,20 @@ func (c *client) finish() {
 // finishLater is finish after a pause in which the client can read what was
 // sent, for a message that is broken off.
 func (c *client) finishLater() {
+	c.startClosing()
+	c.loop.wheel.arm(&c.timer, c.loop.nowNs+int64(failureDelay))
+}
+
+// startClosing lets output drain and throws input away: unread, it would turn
+// the close into a reset.
+func (c *client) startClosing() {
 	c.enter(closing)
 	c.dropInput()
+	if c.paused {
+		c.paused = false
+		c.socket.ResumeRead()
+	}
 	c.touch()
-	c.loop.wheel.arm(&c.timer, c.loop.nowNs+int64(failureDelay))
 }
 
 func (c *client) dropInput() {

@@ -201,6 +201,34 @@ func TestPipelineBounded(t *testing.T) {
 	}
 }
 
+// TestPipelineThenEnd: bytes behind a last answer are read and thrown away, so
+// that no reset eats the answer, however it ended.
+func TestPipelineThenEnd(t *testing.T) {
+	for name, end := range map[string]func(u *scriptSocket){
+		"whole": func(u *scriptSocket) { u.send(chunk(stopEvent+doneEvent) + lastChunk) },
+		"cut":   func(u *scriptSocket) { u.close(Reset) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			defer r.end()
+			c, u := r.exchange(post(chatPath, streamAsk, "Connection: close"))
+			u.send(eventsHead + chunk(token))
+			for !c.paused {
+				c.send(follower)
+			}
+			c.send(follower)
+			end(u)
+			r.pass(failureDelay + 2*TickEvery)
+			if c.paused || len(c.unread) > 0 || !c.fin {
+				t.Errorf("paused: %t, %d bytes unread, FIN: %t", c.paused, len(c.unread), c.fin)
+			}
+			if got := len(c.replies()); got != 1 {
+				t.Errorf("%d answers", got)
+			}
+		})
+	}
+}
+
 // TestPipelineUnread: a client that sends requests and reads no answers does
 // not fill the memory with them.
 func TestPipelineUnread(t *testing.T) {

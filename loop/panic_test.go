@@ -37,119 +37,122 @@ func (b *bystanders) check() {
 	}
 }
 
+// panicCases are the calls out of a callback that may panic.
+var panicCases = []struct {
+	name   string
+	act    func(r *rig) *scriptSocket // the client that is hit
+	status int                        // that it gets; 0 = the connection just ends
+	rows   int                        // of the exchange that was hit
+	partly bool                       // some of a good answer was at the client
+}{
+	{"writing to the host", func(r *rig) *scriptSocket {
+		c := r.accept()
+		c.send(post(chatPath, chatAsk))
+		d := r.nextDial()
+		u := r.newSocket()
+		u.panicOn = "POST"
+		r.do(nil, func() { u.conn = r.loop.Opened(u, d) })
+		return c
+	}, 500, 1, false},
+	{"writing to a reused host connection", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(chatPath, chatAsk))
+		serve(u)
+		c.out, u.panicOn = "", "POST"
+		c.send(post(chatPath, chatAsk))
+		return c // whose callback it was
+	}, 0, 2, false},
+	{"writing a large body", func(r *rig) *scriptSocket {
+		c := r.accept()
+		c.send(post(chatPath, largeAsk(300<<10)))
+		d := r.nextDial()
+		u := r.newSocket()
+		u.panicOn = "0123456789"
+		r.do(nil, func() { u.conn = r.loop.Opened(u, d) })
+		return c
+	}, 500, 1, false},
+	{"writing an answer", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(chatPath, chatAsk))
+		c.panicOn = "HTTP/1.1"
+		serve(u)
+		return c
+	}, 0, 1, false},
+	{"writing a large answer", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(chatPath, chatAsk))
+		c.panicOn = "0123456789"
+		u.sendEach(given(200, asJSON, large(100<<10)), 10_000)
+		return c
+	}, 0, 1, true},
+	{"writing an event", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(chatPath, streamAsk))
+		u.send(eventsHead + chunk(token))
+		c.panicOn = "tok"
+		u.send(chunk(token))
+		return c
+	}, 0, 1, true},
+	{"writing a refusal", func(r *rig) *scriptSocket {
+		c := r.accept()
+		c.panicOn = "404"
+		c.send(post("/v1/nothing", ""))
+		return c
+	}, 0, 0, false},
+	{"the row of an answer", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(chatPath, chatAsk))
+		r.spool.panics = true
+		serve(u)
+		return c
+	}, 0, 0, false},
+	{"the row of a stream", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(chatPath, streamAsk))
+		u.send(eventsHead + chunk(token))
+		r.spool.panics = true
+		u.send(chunk(stopEvent+doneEvent) + lastChunk)
+		return c
+	}, 0, 0, true},
+	{"the row of a refusal", func(r *rig) *scriptSocket {
+		c := r.accept()
+		r.spool.panics = true
+		c.send(post(chatPath, `{"model":"nope"}`))
+		return c
+	}, 0, 0, false},
+	{"the row of a client that left", func(r *rig) *scriptSocket {
+		c, _ := r.exchange(post(chatPath, chatAsk))
+		r.spool.panics = true
+		c.close(EOF)
+		return c
+	}, 0, 0, false},
+	{"the row of a timeout", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(messagePath, messageStreamAsk))
+		u.send(eventsHead + chunk(startMessage))
+		r.pass(8 * time.Second)
+		for _, s := range r.sockets { // the bystanders are heard
+			if s != u && strings.HasPrefix(s.out, "POST") && strings.Contains(s.out, "stream\":true") {
+				s.send(chunk(token))
+			}
+		}
+		r.spool.panics = true
+		r.pass(2100 * time.Millisecond)
+		return c
+	}, 0, 0, true},
+	{"decoding", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(chatPath, chatAsk))
+		u.send(encoded(200, asJSON, "gzip"))
+		r.inflaters[0].panics = true
+		u.send(chunk("coded"))
+		return c
+	}, 500, 1, false},
+	{"a decoded piece", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(chatPath, streamAsk))
+		u.send(encoded(200, asEvents, "gzip") + chunk("coded"))
+		c.panicOn = "tok"
+		r.inflaters[0].give(Inflated{Data: []byte(token)})
+		return c
+	}, 0, 1, true},
+}
+
 // TestPanics: a panic in whatever a callback calls ends the exchange that it
 // came from, with an error while that can be told, and nothing else.
 func TestPanics(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		act    func(r *rig) *scriptSocket // the client that is hit
-		status int                        // that it gets; 0 = the connection just ends
-		rows   int                        // of the exchange that was hit
-		partly bool                       // some of a good answer was at the client
-	}{
-		{"writing to the host", func(r *rig) *scriptSocket {
-			c := r.accept()
-			c.send(post(chatPath, chatAsk))
-			d := r.nextDial()
-			u := r.newSocket()
-			u.panicOn = "POST"
-			r.do(nil, func() { u.conn = r.loop.Opened(u, d) })
-			return c
-		}, 500, 1, false},
-		{"writing to a reused host connection", func(r *rig) *scriptSocket {
-			c, u := r.exchange(post(chatPath, chatAsk))
-			serve(u)
-			c.out, u.panicOn = "", "POST"
-			c.send(post(chatPath, chatAsk))
-			return c // whose callback it was
-		}, 0, 2, false},
-		{"writing a large body", func(r *rig) *scriptSocket {
-			c := r.accept()
-			c.send(post(chatPath, largeAsk(300<<10)))
-			d := r.nextDial()
-			u := r.newSocket()
-			u.panicOn = "0123456789"
-			r.do(nil, func() { u.conn = r.loop.Opened(u, d) })
-			return c
-		}, 500, 1, false},
-		{"writing an answer", func(r *rig) *scriptSocket {
-			c, u := r.exchange(post(chatPath, chatAsk))
-			c.panicOn = "HTTP/1.1"
-			serve(u)
-			return c
-		}, 0, 1, false},
-		{"writing a large answer", func(r *rig) *scriptSocket {
-			c, u := r.exchange(post(chatPath, chatAsk))
-			c.panicOn = "0123456789"
-			u.sendEach(given(200, asJSON, large(100<<10)), 10_000)
-			return c
-		}, 0, 1, true},
-		{"writing an event", func(r *rig) *scriptSocket {
-			c, u := r.exchange(post(chatPath, streamAsk))
-			u.send(eventsHead + chunk(token))
-			c.panicOn = "tok"
-			u.send(chunk(token))
-			return c
-		}, 0, 1, true},
-		{"writing a refusal", func(r *rig) *scriptSocket {
-			c := r.accept()
-			c.panicOn = "404"
-			c.send(post("/v1/nothing", ""))
-			return c
-		}, 0, 0, false},
-		{"the row of an answer", func(r *rig) *scriptSocket {
-			c, u := r.exchange(post(chatPath, chatAsk))
-			r.spool.panics = true
-			serve(u)
-			return c
-		}, 0, 0, false},
-		{"the row of a stream", func(r *rig) *scriptSocket {
-			c, u := r.exchange(post(chatPath, streamAsk))
-			u.send(eventsHead + chunk(token))
-			r.spool.panics = true
-			u.send(chunk(stopEvent+doneEvent) + lastChunk)
-			return c
-		}, 0, 0, true},
-		{"the row of a refusal", func(r *rig) *scriptSocket {
-			c := r.accept()
-			r.spool.panics = true
-			c.send(post(chatPath, `{"model":"nope"}`))
-			return c
-		}, 0, 0, false},
-		{"the row of a client that left", func(r *rig) *scriptSocket {
-			c, _ := r.exchange(post(chatPath, chatAsk))
-			r.spool.panics = true
-			c.close(EOF)
-			return c
-		}, 0, 0, false},
-		{"the row of a timeout", func(r *rig) *scriptSocket {
-			c, u := r.exchange(post(messagePath, messageStreamAsk))
-			u.send(eventsHead + chunk(startMessage))
-			r.pass(8 * time.Second)
-			for _, s := range r.sockets { // the bystanders are heard
-				if s != u && strings.HasPrefix(s.out, "POST") && strings.Contains(s.out, "stream\":true") {
-					s.send(chunk(token))
-				}
-			}
-			r.spool.panics = true
-			r.pass(2100 * time.Millisecond)
-			return c
-		}, 0, 0, true},
-		{"decoding", func(r *rig) *scriptSocket {
-			c, u := r.exchange(post(chatPath, chatAsk))
-			u.send(encoded(200, asJSON, "gzip"))
-			r.inflaters[0].panics = true
-			u.send(chunk("coded"))
-			return c
-		}, 500, 1, false},
-		{"a decoded piece", func(r *rig) *scriptSocket {
-			c, u := r.exchange(post(chatPath, streamAsk))
-			u.send(encoded(200, asEvents, "gzip") + chunk("coded"))
-			c.panicOn = "tok"
-			r.inflaters[0].give(Inflated{Data: []byte(token)})
-			return c
-		}, 0, 1, true},
-	} {
+	for _, tt := range panicCases {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)
 			defer r.end()
