@@ -6,3 +6,6 @@ package main
 var buildFlags []string
 
 const cgo = "CGO_ENABLED=0"
+
+// memoryFactor is for the race detector only.
+const memoryFactor = 1

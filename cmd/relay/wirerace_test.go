@@ -6,3 +6,6 @@ package main
 var buildFlags = []string{"-race"}
 
 const cgo = "CGO_ENABLED=1" // the race detector needs it
+
+// memoryFactor is how much more memory the binary may need than without.
+const memoryFactor = 4
