@@ -20,24 +20,22 @@ const (
 // exchange.
 // Invariant: head is set from the head's arrival until it is at the client.
 type answer struct {
-	json      wire.Answer
-	stream    wire.Stream
-	head      []byte   // the upstream's head: borrowed within its callback, then kept
-	held      []byte   // body so far, while holding
-	rest      []byte   // borrowed last piece of the body, for finish in the same callback
-	status    int      // the upstream's; 0 = no head yet
-	lastNs    int64    // last byte from the upstream
-	outNs     int64    // last byte given to the client
-	bodyOut   int64    // body bytes given to the client
-	retryNs   int64    // wait that the host's error asks for; 0 = none told
-	announced int64    // length of the body as the upstream said it, or -1
-	inflater  Inflater // set while the body has to be decoded
-	encoded   int      // bytes that the inflater has not used up
+	json      *wire.Answer // reads along in a JSON answer; from loop.answers
+	stream    *wire.Stream // watches a streamed answer; from loop.streams
+	head      []byte       // the upstream's head: borrowed within its callback, then kept
+	held      []byte       // body so far, while holding
+	rest      []byte       // borrowed last piece of the body, for finish in the same callback
+	status    int          // the upstream's; 0 = no head yet
+	lastNs    int64        // last byte from the upstream
+	outNs     int64        // last byte given to the client
+	bodyOut   int64        // body bytes given to the client
+	retryNs   int64        // wait that the host's error asks for; 0 = none told
+	announced int64        // length of the body as the upstream said it, or -1
+	inflater  Inflater     // set while the body has to be decoded
+	encoded   int          // bytes that the inflater has not used up
 	mode      answerMode
 	source    uint8 // who made the answer that the client gets
 	headKept  bool  // head is ours, not borrowed
-	open      bool  // counted as a stream
-	tap       bool  // json reads along
 	nextOwed  bool  // the inflater waits to be asked for the next piece
 	chunked   bool  // the client gets chunks
 	decoded   bool  // the client gets the body without the upstream's encoding
@@ -73,11 +71,11 @@ func (a *answer) begin(x *exchange, r *httpparse.Response) bool {
 		a.retryNs, _ = upstream.RetryAfterNs(r.Field("retry-after"), l.wallNs)
 	case hasPrefixFold(contentType, "text/event-stream"):
 		a.mode = streaming
+		a.stream = l.streams.take()
 		a.stream.Reset(x.route.ID, x.strip)
-		a.open = true
 		l.metrics.Streams++
 	case json || len(contentType) == 0 && r.Status != 204:
-		a.mode, a.tap = holding, true
+		a.mode, a.json = holding, l.answers.take()
 		a.json.Reset(x.route.ID)
 	case hasPrefixFold(contentType, "text/html"):
 		x.fail(upstream.BadAnswer)
@@ -109,13 +107,20 @@ func (a *answer) dropHead(l *Loop) {
 // discard forgets an answer that is not passed on.
 func (a *answer) discard(l *Loop) {
 	a.dropHead(l)
-	if a.open {
-		a.open = false
+	if a.stream != nil {
 		l.metrics.Streams--
+		if a.stream.Held() <= textScratchKept { // else its buffer would stay, too
+			l.streams.give(a.stream)
+		}
+		a.stream = nil
+	}
+	if a.json != nil {
+		l.answers.give(a.json)
+		a.json = nil
 	}
 	l.buffers.give(a.held)
 	a.held, a.rest = nil, nil
-	a.tap, a.nextOwed = false, false
+	a.nextOwed = false
 	if a.inflater != nil {
 		a.inflater.Stop()
 		a.inflater, a.encoded = nil, 0
@@ -137,7 +142,7 @@ func (a *answer) take(x *exchange, p []byte, last bool) {
 // takePlain takes a piece of the body that is not encoded.
 func (a *answer) takePlain(x *exchange, p []byte, last bool) {
 	l := x.loop
-	if a.tap {
+	if a.json != nil {
 		a.json.Feed(p)
 	}
 	switch {
@@ -315,7 +320,7 @@ func (a *answer) finishPassed(x *exchange) {
 	if x.state == waiting {
 		a.commit(x, int64(len(rest)))
 	}
-	if a.tap {
+	if a.json != nil {
 		a.json.End() // for its usage: what it says of the JSON comes too late
 	}
 	x.loop.metrics.Attempts[upstream.NoFault]++

@@ -169,13 +169,13 @@ func (x *exchange) fail(f upstream.Fault) {
 	evidence := a.evidence()
 	l.metrics.Attempts[f]++
 	a.cancel()
-	x.answer.discard(l)
 	v := upstream.Next(f, evidence, a.tries)
-	switch {
-	case v.Cut:
+	if v.Cut { // the answer is still needed: for its failure frame and its usage
 		x.breakOff(v.Error)
 		return
-	case v.Again == upstream.Fresh:
+	}
+	x.answer.discard(l)
+	if v.Again == upstream.Fresh {
 		a.fresh = true
 		x.answer.status = 0
 		a.open()

@@ -78,3 +78,24 @@ func classOf(n int) int {
 	}
 	return bits.Len(uint(n - 1))
 }
+
+// stock keeps objects of one kind for reuse. Owner: the loop.
+type stock[T any] struct{ free []*T }
+
+// take returns an object in whatever state it was given back.
+func (s *stock[T]) take() *T {
+	n := len(s.free)
+	if n == 0 {
+		return new(T)
+	}
+	it := s.free[n-1]
+	s.free[n-1] = nil
+	s.free = s.free[:n-1]
+	return it
+}
+
+func (s *stock[T]) give(it *T) {
+	if len(s.free) < exchangesKept {
+		s.free = append(s.free, it)
+	}
+}

@@ -61,12 +61,7 @@ func (x *exchange) count(outcome usage.Outcome) {
 	if !x.route.ID.Metered() || !(answered || cancelled) {
 		return
 	}
-	used, text := &a.json.Usage, int64(0)
-	if a.mode == streaming {
-		used, text = &a.stream.Usage, a.stream.OutputBytes
-	} else if x.route.ID != wire.Embeddings && x.route.ID != wire.Audio && x.route.ID != wire.Images {
-		text = a.bodyOut
-	}
+	used, text := a.used(x.route.ID)
 	t := &row.Tokens
 	*t = usage.Tokens{
 		Input: used.Input, CachedInput: used.CachedInput,
@@ -85,6 +80,21 @@ func (x *exchange) count(outcome usage.Outcome) {
 		t.Output = max(t.Output, usage.EstimateTokens(text))
 	}
 	row.Cost = usage.Charge(t, &row.Price)
+}
+
+// used is what the upstream reported, and how many bytes of text an estimate
+// may count on.
+func (a *answer) used(id wire.RouteID) (used wire.Usage, text int64) {
+	switch {
+	case a.stream != nil:
+		return a.stream.Usage, a.stream.OutputBytes
+	case a.json != nil:
+		used = a.json.Usage
+	}
+	if id != wire.Embeddings && id != wire.Audio && id != wire.Images {
+		text = a.bodyOut
+	}
+	return used, text
 }
 
 // observe counts the exchange in the metrics.

@@ -39,6 +39,8 @@ type Loop struct {
 	metrics Metrics
 
 	clients   clientList
+	answers   stock[wire.Answer]
+	streams   stock[wire.Stream]
 	exchanges []*exchange       // idle objects, for reuse
 	pools     map[uint64]*pool  // by Host.Endpoint
 	freed     []*upstreamConn   // may serve another exchange
