@@ -36,6 +36,7 @@ func (m *Inflated) Deliver(l *Loop) {
 	if a.inflater != m.By || m.By == nil {
 		return
 	}
+	l.suspect = x
 	a.encoded -= m.Took
 	switch {
 	case m.Bad:

@@ -243,10 +243,6 @@ func (l *Loop) crash(culprit any) {
 		if !it.detached {
 			it.crash()
 		}
-	case *Inflated:
-		if x := it.Owner.(*exchange); x.answer.inflater == it.By && !x.detached {
-			x.crash()
-		}
 	}
 }
 
