@@ -38,7 +38,10 @@ func dialTo(t *testing.T, p *process) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() })
+	t.Cleanup(func() {
+		_ = c.Close()
+		echo.forget(t.Name())
+	})
 	return c
 }
 

@@ -74,6 +74,17 @@ func (e *echoHost) requests(name string) []*sent {
 	return e.kept[name]
 }
 
+// forget drops what an earlier run of a case has left.
+func (e *echoHost) forget(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for kept := range e.kept {
+		if kept == name || strings.HasPrefix(kept, name+"/") || strings.HasPrefix(kept, name+"-") {
+			delete(e.kept, kept)
+		}
+	}
+}
+
 // strays are the requests of no case.
 func (e *echoHost) strays() (texts []string) {
 	for name, list := range e.kept {

@@ -102,6 +102,11 @@ func run(m *testing.M, folder string) (code int) {
 	return code
 }
 
+// checked builds the relay with the race detector and with checks of ownership
+// instead of as it is shipped. It then takes several times the memory and the
+// time, so these are not judged.
+var checked = flag.Bool("checked", false, "build the relay with -race -tags check")
+
 // build makes the binary as it is shipped. A tree that does not build for a
 // moment is tried again.
 func build(binary string) error {
@@ -110,6 +115,9 @@ func build(binary string) error {
 	for range 3 {
 		c := exec.Command("go", "build", "-trimpath", "-o", binary, "relay/cmd/relay")
 		c.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if *checked {
+			c = exec.Command("go", "build", "-race", "-tags", "check", "-o", binary, "relay/cmd/relay")
+		}
 		if out, err = c.CombinedOutput(); err == nil {
 			return nil
 		}

@@ -39,7 +39,7 @@ func TestSiege(t *testing.T) {
 			after := besieged.trace()
 			t.Logf("%v, %d MiB to %d MiB, goroutines %d to %d", time.Since(began).Round(time.Millisecond),
 				before.resident>>20, after.resident>>20, before.goroutines, after.goroutines)
-			if after.resident-before.resident > s.grown {
+			if after.resident-before.resident > s.grown && !*checked {
 				t.Errorf("memory went from %d MiB to %d MiB", before.resident>>20, after.resident>>20)
 			}
 			if after.goroutines-before.goroutines > dialsRunning {
@@ -107,6 +107,9 @@ func siegeIdle(t *testing.T) {
 		}
 	})
 	m := besieged.metrics()
+	for end := time.Now().Add(soon); m[`relay_open_connections{side="client"}`] < many && time.Now().Before(end); {
+		m = besieged.metrics() // the last ones are on their way to their loops
+	}
 	if n := m[`relay_open_connections{side="client"}`]; n < many {
 		t.Errorf("only %.0f clients are connected", n)
 	}
