@@ -253,6 +253,12 @@ func TestBodyBudget(t *testing.T) {
 	if got := b.reply(); got.status != 503 || got.keep || r.loop.metrics.Shed[ShedMemory] != 1 {
 		t.Errorf("status %d, kept alive: %t", got.status, got.keep)
 	}
+	b = r.accept()
+	b.send(head("POST", chatPath, "Transfer-Encoding: chunked"))
+	b.sendEach(chunk(chatAsk)+chunk(strings.Repeat(" ", 700<<10))+lastChunk, 64<<10)
+	if got := b.reply(); got.status != 503 || got.keep || r.loop.metrics.Shed[ShedMemory] != 2 {
+		t.Errorf("chunked: status %d, kept alive: %t", got.status, got.keep)
+	}
 	if got := r.loop.buffers.used; got != held {
 		t.Errorf("%d bytes are charged, %d before", got, held)
 	}

@@ -50,6 +50,37 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
+// TestSlowReaderAtTheEnd: a host that was paused by its last bytes serves on,
+// while the client still reads.
+func TestSlowReaderAtTheEnd(t *testing.T) {
+	r := newRig(t)
+	defer r.end()
+	c, u := r.exchange(post(chatPath, streamAsk))
+	c.stuck = true
+	u.send(eventsHead)
+	for c.waiting <= outHigh-9*len(token) {
+		u.send(chunk(token))
+	}
+	u.send(chunk(strings.Repeat(token, 20)) + chunk(stopEvent+doneEvent) + lastChunk)
+	if u.paused || u.dropped || r.loop.metrics.IdleUpstreams != 1 || len(r.spool.rows) != 1 {
+		t.Errorf("paused: %t, closed: %t, %d rows", u.paused, u.dropped, len(r.spool.rows))
+	}
+	other := r.accept()
+	other.send(post(chatPath, chatAsk))
+	serve(u)
+	if other.reply().status != 200 {
+		t.Error("the connection does not serve on")
+	}
+	c.send(follower) // waits until the answer is taken
+	for c.waiting > 0 {
+		c.read(30 << 10)
+	}
+	c.stuck = false
+	if all := c.replies(); len(all) != 2 || !all[0].whole || all[1].status != 200 {
+		t.Errorf("%d answers", len(all))
+	}
+}
+
 // TestStuckReader: a client that reads nothing costs bounded memory, and after
 // its time is closed with its host; others are not harmed.
 func TestStuckReader(t *testing.T) {

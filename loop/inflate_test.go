@@ -51,10 +51,16 @@ func TestInflate(t *testing.T) {
 				if !f.ended || f.in != "coded bytes" || u.dropped {
 					t.Fatalf("ended: %t, coded %q, host's connection closed: %t", f.ended, f.in, u.dropped)
 				}
-				for _, p := range pieces {
+				last := len(pieces) - 1
+				for _, p := range pieces[:last] {
 					f.give(Inflated{Data: []byte(p)})
 				}
-				f.give(Inflated{Done: true})
+				if late { // the end comes with the last piece, or behind it
+					f.give(Inflated{Data: []byte(pieces[last]), Done: true})
+				} else {
+					f.give(Inflated{Data: []byte(pieces[last])})
+					f.give(Inflated{Done: true})
+				}
 				a := c.reply()
 				want := tt.want
 				if want == "" {

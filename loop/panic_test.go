@@ -140,6 +140,14 @@ var panicCases = []struct {
 		u.send(chunk("coded"))
 		return c
 	}, 500, 1, false},
+	{"the row of a decoded answer", func(r *rig) *scriptSocket {
+		c, u := r.exchange(post(chatPath, chatAsk))
+		u.send(encoded(200, asJSON, "gzip") + chunk("coded") + lastChunk)
+		r.spool.panics = true
+		r.inflaters[0].give(Inflated{Data: []byte(chatReply)})
+		r.inflaters[0].give(Inflated{Done: true})
+		return c
+	}, 0, 0, false},
 	{"a decoded piece", func(r *rig) *scriptSocket {
 		c, u := r.exchange(post(chatPath, streamAsk))
 		u.send(encoded(200, asEvents, "gzip") + chunk("coded"))

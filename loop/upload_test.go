@@ -67,6 +67,66 @@ func TestUploadOptionsMerged(t *testing.T) {
 	}
 }
 
+// form is a multipart body with a file and, if there is one, a model.
+func form(model string, modelFirst bool) string {
+	file := "--b0\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\nContent-Type: audio/wav\r\n\r\n\x00\x01{\"model\":\"x\"}\r\n"
+	field := ""
+	if model != "" {
+		field = "--b0\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n" + model + "\r\n"
+	}
+	if modelFirst {
+		return field + file + "--b0--\r\n"
+	}
+	return file + field + "--b0--\r\n"
+}
+
+// TestUploadForms: the model of a form is found and replaced, the file is not
+// touched.
+func TestUploadForms(t *testing.T) {
+	const path, kind = "/v1/audio/transcriptions", "Content-Type: multipart/form-data; boundary=b0"
+	for _, first := range []bool{false, true} {
+		for _, step := range []int{1, 1 << 20} {
+			r := newRig(t)
+			c := r.accept()
+			c.sendEach(post(path, form("gpt-alias", first), kind), step)
+			u := r.open()
+			got, want := u.requests()[0], form("gpt-real-with-a-long-name", first)
+			if got.body != want || got.fields["content-type"] != kind[14:] || got.fields["content-length"] != fmt.Sprint(len(want)) {
+				t.Errorf("the host got %v %q\nwant %q", got.fields, got.body, want)
+			}
+			u.send(given(200, "text/plain", "hello"))
+			if a := c.reply(); a.status != 200 || a.body != "hello" {
+				t.Errorf("status %d, body %q", a.status, a.body)
+			}
+			if row := r.row(0); row.Route != "audio" || row.ModelAsked != "gpt-alias" || row.Model != "gpt" {
+				t.Errorf("row %+v", row)
+			}
+			r.end()
+		}
+	}
+	for _, tt := range []struct {
+		name, path, body, kind string
+		status                 int
+		text                   string
+	}{
+		{"no model", path, form("", true), kind, 400, "model"},
+		{"broken form", path, form("gpt", true)[:150], kind, 400, "multipart"},
+		{"no boundary", path, form("gpt", true), "Content-Type: multipart/form-data", 400, "boundary"},
+		{"two models", path, strings.TrimSuffix(form("gpt", true), "--b0--\r\n") + form("gpt", true), kind, 400, "once"},
+		{"model of an image left out", "/v1/images/generations", `{"prompt":"x"}`, "Content-Type: application/json", 404, "does not exist"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			defer r.end()
+			c := r.accept()
+			c.send(post(tt.path, tt.body, tt.kind))
+			if a := c.reply(); a.status != tt.status || !strings.Contains(a.body, tt.text) || !a.keep {
+				t.Errorf("status %d, kept alive: %t, body %s", a.status, a.keep, a.body)
+			}
+		})
+	}
+}
+
 // TestUploadHead: path, query and fields of the upstream request.
 func TestUploadHead(t *testing.T) {
 	r := newRig(t)
