@@ -114,6 +114,36 @@ func TestLargeAnswers(t *testing.T) {
 	}
 }
 
+// TestAnswerWithoutRoom: an answer for which the budget has no room is passed
+// on as it comes, and an error is told in our own words.
+func TestAnswerWithoutRoom(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		text   string
+		status int
+		theirs bool
+	}{
+		{"length", given(200, asJSON, chatReply), 200, true},
+		{"chunks", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(chatReply) + lastChunk, 200, true},
+		{"error", given(429, asJSON, `{"error":{"message":"theirs"}}`, "Retry-After: 9"), 429, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			defer r.end()
+			c, u := r.exchange(post(chatPath, chatAsk))
+			r.loop.buffers.budget = 0
+			u.sendEach(tt.text, 20)
+			a := c.reply()
+			if a.status != tt.status || !a.whole || !a.keep || tt.theirs && a.body != chatReply || !tt.theirs && (strings.Contains(a.body, "theirs") || a.fields["retry-after"] != "9") {
+				t.Errorf("status %d, whole: %t, body %s", a.status, a.whole, a.body)
+			}
+			if row := r.row(0); tt.theirs && row.Source != usage.Reported {
+				t.Errorf("row has %+v by %s", row.Tokens, row.Source)
+			}
+		})
+	}
+}
+
 // TestLargeAnswerCut: a cut of an answer that is at the client shows.
 func TestLargeAnswerCut(t *testing.T) {
 	body := large(2 * heldBytesMax)
