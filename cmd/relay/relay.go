@@ -89,6 +89,7 @@ func (r *relay) start() error {
 	}
 	r.watching.Add(1)
 	go r.watch()
+	go tidy(r.life)
 	r.startControl()
 	return r.listen()
 }
