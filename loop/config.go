@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"net/netip"
 	"time"
 
 	"relay/admit"
@@ -20,8 +19,7 @@ type Config struct {
 	IdlePerHostMax  int           // RELAY_UPSTREAM_MAX_IDLE_PER_HOST, this loop's share
 	StreamIdle      time.Duration // RELAY_STREAM_IDLE: silence of an upstream body, and of a client that does not read
 	KeepAlive       time.Duration // RELAY_KEEPALIVE: silence of a stream before a keep-alive is sent
-	TrustedProxies  []netip.Prefix
-	Seed            uint64 // of this loop's random numbers
+	Seed            uint64        // of this loop's random numbers
 }
 
 // Ports are the ways out of a loop. None of them blocks; false means full, and

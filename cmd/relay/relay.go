@@ -174,7 +174,6 @@ func (r *relay) loopConfig(index int) loop.Config {
 		IdlePerHostMax:  r.limits.idlePerHost,
 		StreamIdle:      r.settings.StreamIdle.duration(),
 		KeepAlive:       r.settings.KeepAlive.duration(),
-		TrustedProxies:  r.settings.TrustedProxies,
 		Seed:            uint64(time.Now().UnixNano()),
 	}
 }
@@ -229,7 +228,7 @@ func (r *relay) watch() {
 // listen opens the relay for clients: the last step of a start.
 func (r *relay) listen() error {
 	proxied := r.settings.ProxyProtocol == "on"
-	if err := r.reactor.Listen(r.sockets.inference, reactor.ListenOptions{ProxyProtocol: proxied}); err != nil {
+	if err := r.reactor.Listen(r.sockets.inference, reactor.ListenOptions{ProxyProtocol: proxied, ProxiesFrom: r.settings.TrustedProxies}); err != nil {
 		return err
 	}
 	if r.sockets.secure == nil {
@@ -237,6 +236,7 @@ func (r *relay) listen() error {
 	}
 	err := r.reactor.Listen(r.sockets.secure, reactor.ListenOptions{
 		ProxyProtocol: proxied,
+		ProxiesFrom:   r.settings.TrustedProxies,
 		CertFile:      string(r.settings.TLSCertFile),
 		KeyFile:       string(r.settings.TLSKeyFile),
 	})

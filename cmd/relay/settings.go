@@ -20,7 +20,7 @@ type Settings struct {
 	TLSCertFile    path    `env:"RELAY_TLS_CERT_FILE" name:"tls-cert-file" help:"Certificate chain of the TLS listener, PEM; read again when it changes."`
 	TLSKeyFile     path    `env:"RELAY_TLS_KEY_FILE" name:"tls-key-file" help:"Private key of the TLS listener, PEM."`
 	ProxyProtocol  choice  `env:"RELAY_PROXY_PROTOCOL" default:"off" choices:"off,on" help:"Expect a PROXY header (v1 or v2) on inference connections: off or on."`
-	TrustedProxies subnets `env:"RELAY_TRUSTED_PROXIES" help:"Addresses or networks whose X-Forwarded-For is believed, comma list."`
+	TrustedProxies subnets `env:"RELAY_TRUSTED_PROXIES" help:"Addresses or networks that may send a PROXY header, comma list; unset: any."`
 
 	Loops        number `env:"RELAY_LOOPS" min:"1" max:"1024" help:"Event loops; unset = GOMAXPROCS."`
 	StateBackend choice `env:"RELAY_STATE_BACKEND" default:"memory" choices:"memory" note:"(redis is not part of this version)" help:"Where limits are counted: memory."`

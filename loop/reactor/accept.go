@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -20,6 +21,9 @@ type ListenOptions struct {
 	TLS               *tls.Config
 	CertFile, KeyFile string
 	ProxyProtocol     bool // a PROXY header (v1 or v2) comes first
+	// ProxiesFrom are the peers that may send one; others are closed at once.
+	// Empty: every peer may.
+	ProxiesFrom []netip.Prefix
 }
 
 // A listener accepts clients. Owner: its accept goroutine, but for close.
@@ -28,6 +32,7 @@ type listener struct {
 	tcp   *net.TCPListener
 	tls   *tls.Config // nil on cleartext
 	proxy bool
+	from  []netip.Prefix // ListenOptions.ProxiesFrom
 	end   context.Context
 	close context.CancelFunc // ends accepting, closes the socket
 }
@@ -37,7 +42,7 @@ func newListener(r *Reactor, tcp *net.TCPListener, o ListenOptions) (*listener, 
 	if err != nil {
 		return nil, err
 	}
-	a := &listener{r: r, tcp: tcp, tls: config, proxy: o.ProxyProtocol}
+	a := &listener{r: r, tcp: tcp, tls: config, proxy: o.ProxyProtocol, from: o.ProxiesFrom}
 	a.end, a.close = context.WithCancel(r.life)
 	context.AfterFunc(a.end, func() { _ = tcp.Close() })
 	return a, nil
@@ -74,6 +79,11 @@ func (a *listener) accept() {
 // arrived sends a new connection to its place, into the queue, or away. Go
 // has set TCP_NODELAY and keep-alive on it.
 func (a *listener) arrived(c *net.TCPConn) {
+	if a.proxy && !a.trusts(addrPort(c.RemoteAddr()).Addr()) {
+		a.r.counts.untrusted.Add(1)
+		_ = c.Close()
+		return
+	}
 	index, v := a.r.gate.arrive(c, a)
 	switch v {
 	case admitted:
@@ -83,6 +93,11 @@ func (a *listener) arrived(c *net.TCPConn) {
 	case refused:
 		a.refuse(c)
 	}
+}
+
+// trusts reports whether a peer may say for whom it speaks.
+func (a *listener) trusts(peer netip.Addr) bool {
+	return len(a.from) == 0 || slices.ContainsFunc(a.from, func(p netip.Prefix) bool { return p.Contains(peer) })
 }
 
 // enter brings a connection that has a place onto its loop, behind its

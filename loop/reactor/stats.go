@@ -33,6 +33,7 @@ type Stats struct {
 	Refused         uint64 // were answered 503, or closed
 	AcceptExhausted uint64 // accepts that found no descriptor (EMFILE, ENFILE)
 	AcceptFailed    uint64 // accepts that failed otherwise
+	Untrusted       uint64 // closed: may not send a PROXY header
 	EnrollFailed    uint64 // accepted connections that their loop could not take
 	EnrollFull      uint64 // closed because too many waited for their loop
 
@@ -58,7 +59,7 @@ type LoopStats struct {
 // counters are those that no single loop owns.
 type counters struct {
 	accepted, queued, refused                        atomic.Uint64
-	acceptExhausted, acceptFailed                    atomic.Uint64
+	acceptExhausted, acceptFailed, untrusted         atomic.Uint64
 	enrollFailed, enrollFull                         atomic.Uint64
 	handshakesDone, handshakesFailed, handshakesFull atomic.Uint64
 	dials                                            [loop.DialExhausted + 1]atomic.Uint64
@@ -92,7 +93,7 @@ func (r *Reactor) Stats() Stats {
 	c := &r.counts
 	st := Stats{
 		Waiting: waiting, Accepted: c.accepted.Load(), Queued: c.queued.Load(), Refused: c.refused.Load(),
-		AcceptExhausted: c.acceptExhausted.Load(), AcceptFailed: c.acceptFailed.Load(),
+		AcceptExhausted: c.acceptExhausted.Load(), AcceptFailed: c.acceptFailed.Load(), Untrusted: c.untrusted.Load(),
 		EnrollFailed: c.enrollFailed.Load(), EnrollFull: c.enrollFull.Load(),
 		Handshakes: len(r.handshakes), HandshakesDone: c.handshakesDone.Load(),
 		HandshakesFailed: c.handshakesFailed.Load(), HandshakesFull: c.handshakesFull.Load(),

@@ -14,6 +14,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -422,6 +423,28 @@ func TestProxyHeaders(t *testing.T) {
 		c := st.dialClient()
 		if err := tls.Client(&prefixed{TCPConn: c, head: header}, id.client()).Handshake(); err == nil {
 			t.Errorf("%q was taken", header)
+		}
+	}
+}
+
+// TestProxiesFrom closes connections of peers that may not send a PROXY header.
+func TestProxiesFrom(t *testing.T) {
+	st := playSilent(t, Options{}, func(c *core) {
+		c.accept = func(c *core, s loop.Socket, p loop.Peer) loop.Conn { return &conn{core: c, bytes: s.Write} }
+	})
+	for _, tt := range []struct {
+		from  string
+		taken bool
+	}{{"127.0.0.0/8", true}, {"192.0.2.0/24", false}} {
+		st.addr = st.listen(ListenOptions{ProxyProtocol: true, ProxiesFrom: []netip.Prefix{netip.MustParsePrefix(tt.from)}})
+		before := st.r.Stats().Untrusted
+		if c := st.dialClient(); tt.taken {
+			roundTrip(t, c, "PROXY UNKNOWN\r\n")
+		} else if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
+			t.Errorf("%s: a stranger was taken", tt.from)
+		}
+		if got := st.r.Stats().Untrusted - before; (got == 0) != tt.taken {
+			t.Errorf("%s: %d connections counted as untrusted", tt.from, got)
 		}
 	}
 }

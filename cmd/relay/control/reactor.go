@@ -68,6 +68,7 @@ func (m *reactorMetrics) families() {
 		map[string]func(*reactor.Stats) uint64{
 			"descriptors": func(s *reactor.Stats) uint64 { return s.AcceptExhausted },
 			"accept":      func(s *reactor.Stats) uint64 { return s.AcceptFailed },
+			"untrusted":   func(s *reactor.Stats) uint64 { return s.Untrusted },
 			"enroll":      func(s *reactor.Stats) uint64 { return s.EnrollFailed },
 			"loop_full":   func(s *reactor.Stats) uint64 { return s.EnrollFull },
 		})
