@@ -43,7 +43,7 @@ func TestMeasurements(t *testing.T) {
 		{"compare", "compare --targets relay,net/http,direct --rate 200 --rounds 1 --warm-up 100ms --hold 500ms --connections 10",
 			[]string{"| net/http | ", "| direct | ", "relay is left out"}},
 		{"streams", "streams --targets net/http --streams 20 --open-rate 100 --hold 400ms --tick 50ms",
-			[]string{"20 of 20 | 0 |"}},
+			[]string{"20 of 20 completed"}},
 		{"idle", "idle --targets net/http --connections 50 --hold 300ms",
 			[]string{"| net/http | 50 | 50 |"}},
 		{"reader", "reader --targets net/http --pour-mb 3 --rate-mb 10 --stop-mb 1 --stop-for 300ms",

@@ -60,6 +60,9 @@ func (c *streamsCommand) Run(ctx context.Context) error {
 				fmt.Printf("%s: %d streams failed: %s\n", name, n, why)
 			}
 			fmt.Fprintf(os.Stderr, "round %d %-9s %.1f KiB per stream, %.3f cores per 1,000, %d of %d completed\n", round, name, r.KiBPerStream, r.CoresPer1000, r.Completed, r.Streams)
+			if r.Excluded != "" {
+				fmt.Printf("%s, round %d is EXCLUDED: %s\n", name, round, r.Excluded)
+			}
 			results = append(results, r)
 		}
 	}
@@ -73,7 +76,7 @@ func (c *streamsCommand) Run(ctx context.Context) error {
 func (c *streamsCommand) print(results []*streams.Result) error {
 	var rows [][]string
 	for _, name := range c.Targets {
-		var completed, total, goroutines int
+		var completed, total, goroutines, rounds, excluded int
 		var missing int64
 		goroutines = -1
 		var kib, cores, perEvent, events, gap50, gap99, delay99 []float64
@@ -81,19 +84,24 @@ func (c *streamsCommand) print(results []*streams.Result) error {
 			if r.Target != name {
 				continue
 			}
+			rounds++
+			if r.Excluded != "" {
+				excluded++
+				continue
+			}
 			completed, total, missing = completed+r.Completed, total+r.Streams, missing+r.EventsMissing
 			goroutines = max(goroutines, r.Goroutines)
 			kib, cores, perEvent = append(kib, r.KiBPerStream), append(cores, r.CoresPer1000), append(perEvent, r.UsPerEvent)
 			events, gap50, gap99, delay99 = append(events, r.EventsPerSec), append(gap50, r.AddedGapP50Ms), append(gap99, r.AddedGapP99Ms), append(delay99, r.DelayP99Ms)
 		}
-		if total == 0 {
+		if rounds == 0 {
 			continue
 		}
 		rows = append(rows, []string{
-			name, fmt.Sprintf("%d of %d", completed, total), fmt.Sprint(missing), report.Of(kib...).Text(1), report.Of(cores...).Text(3),
+			name, fmt.Sprintf("%d (%d excluded)", rounds-excluded, excluded), fmt.Sprintf("%d of %d", completed, total), fmt.Sprint(missing), report.Of(kib...).Text(1), report.Of(cores...).Text(3),
 			report.Of(perEvent...).Text(1), report.Of(events...).Text(0), report.Of(gap50...).Text(2), report.Of(gap99...).Text(2), report.Of(delay99...).Text(2), number(goroutines),
 		})
 	}
-	head := []string{"target", "streams completed", "events missing", "KiB per stream", "cores per 1,000", "µs per event", "events/s", "added gap p50 ms", "added gap p99 ms", "delay p99 ms", "goroutines"}
+	head := []string{"target", "rounds", "streams completed", "events missing", "KiB per stream", "cores per 1,000", "µs per event", "events/s", "added gap p50 ms", "added gap p99 ms", "delay p99 ms", "goroutines"}
 	return report.Table(os.Stdout, head, rows)
 }

@@ -50,7 +50,7 @@ func (s *Server) record(r *request) {
 
 // tally counts; every connection's goroutine adds to it.
 type tally struct {
-	connections, requests, streams, streamsWhole, peersGone, malformed, chunked, events, bytesOut atomic.Uint64
+	connections, requests, streams, streamsWhole, peersGone, malformed, chunked, events, bytesOut, ticks, ticksMissed atomic.Uint64
 	open, openStreams                                                                             atomic.Int64
 	status                                                                                        [600]atomic.Uint64
 }
@@ -69,6 +69,8 @@ type Stats struct {
 	ChunkedRequests   uint64         `json:"chunked_requests"`
 	Events            uint64         `json:"events"`
 	BytesOut          uint64         `json:"bytes_out"`
+	Ticks             uint64         `json:"ticks"`        // of the tickers of tick streams
+	TicksMissed       uint64         `json:"ticks_missed"` // that came too late to be told apart: streams were slower than asked for
 	CPUSeconds        float64        `json:"cpu_seconds"` // of the whole process
 	UnixMicros        int64          `json:"unix_us"`
 }
@@ -81,6 +83,7 @@ func (s *Server) Stats() Stats {
 		ByStatus: make(map[int]uint64), Streams: t.streams.Load(), StreamsWhole: t.streamsWhole.Load(),
 		OpenStreams: t.openStreams.Load(), PeersGone: t.peersGone.Load(), MalformedRequests: t.malformed.Load(),
 		ChunkedRequests: t.chunked.Load(), Events: t.events.Load(), BytesOut: t.bytesOut.Load(),
+		Ticks: t.ticks.Load(), TicksMissed: t.ticksMissed.Load(),
 		UnixMicros: time.Now().UnixMicro(),
 	}
 	for status := range t.status {

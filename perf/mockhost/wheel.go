@@ -124,13 +124,21 @@ func (w *wheel) join(t *ticked) {
 }
 
 func (w *wheel) turn(tick time.Duration) {
-	ticker := time.NewTicker(tick / tickSlots)
+	period := tick / tickSlots
+	ticker := time.NewTicker(period)
 	defer ticker.Stop()
+	last := time.Now()
 	for i := 0; ; i++ {
 		select {
 		case <-w.server.done:
 			return
 		case <-ticker.C:
+			now := time.Now()
+			w.server.tally.ticks.Add(1)
+			if missed := now.Sub(last)/period - 1; missed > 0 { // the ticker drops what a slow walk or machine misses
+				w.server.tally.ticksMissed.Add(uint64(missed))
+			}
+			last = now
 			w.walk(&w.slots[i%tickSlots])
 		}
 	}

@@ -23,7 +23,9 @@ const (
 	descriptorsEach = 2                // of the target, per stream: client and upstream
 	settleTime      = 2 * time.Second  // between the last opening and the measurement
 	tailTime        = time.Second      // between the measurement and the first end
-	lateTime        = 30 * time.Second // how much later than planned a stream may end
+	lateTime        = 30 * time.Second // how much later than planned a stream may end, beside
+	lateFactor      = 3                // how much longer than planned it may take
+	missedMax       = 0.05             // share of the mock's ticks that may be missed
 	warmUpRequests  = 1000
 	gapMaxUs        = 60_000_000
 	shards          = 16 // of the histograms, so that streams seldom meet at a mutex
@@ -80,6 +82,8 @@ type Result struct {
 	DelayMaxMs     float64
 	MockPeersGone  uint64
 	MockStreamsAll uint64
+	MissedShare    float64 // of the mock's ticks
+	Excluded       string  // why the round counts in no figure; "" = it counts
 }
 
 // A hold is one running measurement.
@@ -142,7 +146,19 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	h.result.MockPeersGone = statsAfter.PeersGone - statsBefore.PeersGone
 	h.result.MockStreamsAll = statsAfter.Streams - statsBefore.Streams
 	h.summarize()
+	h.result.exclude(statsAfter.Ticks-statsBefore.Ticks, statsAfter.TicksMissed-statsBefore.TicksMissed)
 	return h.result, err
+}
+
+// exclude says whether the mock kept its pace. When it did not, the machine was
+// too busy for the figures to mean anything.
+func (r *Result) exclude(ticks, missed uint64) {
+	if ticks+missed > 0 {
+		r.MissedShare = float64(missed) / float64(ticks+missed)
+	}
+	if r.MissedShare > missedMax {
+		r.Excluded = fmt.Sprintf("the mock missed %.0f %% of its ticks: the machine was too busy", r.MissedShare*100)
+	}
 }
 
 // run opens at the given rate, measures, and waits.
@@ -160,7 +176,7 @@ func (h *hold) run(ctx context.Context, t *target.Target) error {
 			return ctx.Err()
 		}
 		wait.Go(func() {
-			err := h.follow(reading, i, length+lateTime)
+			err := h.follow(reading, i, lateFactor*length+lateTime)
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if err != nil {

@@ -65,6 +65,18 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+func TestExclude(t *testing.T) {
+	for _, tt := range []struct {
+		ticks, missed uint64
+		excluded      bool
+	}{{0, 0, false}, {1000, 0, false}, {1000, 40, false}, {1000, 100, true}} {
+		var r Result
+		if r.exclude(tt.ticks, tt.missed); (r.Excluded != "") != tt.excluded {
+			t.Errorf("%d ticks, %d missed: %q", tt.ticks, tt.missed, r.Excluded)
+		}
+	}
+}
+
 func TestNewPlan(t *testing.T) {
 	p := NewPlan(5000, 1000, 10*time.Second, 100*time.Millisecond)
 	if p.Events != 180 {
