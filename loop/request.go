@@ -113,7 +113,7 @@ func (x *exchange) takeIDs(r *httpparse.Request) {
 
 func printable(p []byte) bool {
 	for _, b := range p {
-		if b <= ' ' || b > '~' {
+		if b < ' ' || b > '~' {
 			return false
 		}
 	}

@@ -18,6 +18,8 @@ const (
 	connFilesPercent = 80       // of the descriptors, for client connections; the rest is for upstreams
 	filesKept        = 64       // descriptors for listeners, spool, catalog, control plane
 	connsMin         = 16       // fewer make no gateway
+	spoolRowBytes    = 512      // of a usage row, for the reserve of the spool
+	spoolReserveMax  = 4 << 20  // reserve per loop: more would hurt small disks
 	lanePendingMax   = 1 << 16  // reservations that wait for the lane; past it requests are refused as overloaded
 	scrapeTimeout    = 2 * time.Second
 )

@@ -127,7 +127,9 @@ func (r *relay) openSpool() (*spool.Spool, error) {
 		Sync:     r.settings.SpoolSync.duration(),
 		Instance: instance,
 		Full:     full,
-		Synced:   func(index int) { r.tell(r.life, r.loops[index:index+1], loop.Synced{}) },
+		// A row of each request that may run on a loop has to fit on a full disk.
+		ReserveBytes: min(max(r.limits.inflight/int64(r.limits.loops)*spoolRowBytes, spool.ReserveBytesDefault), spoolReserveMax),
+		Synced:       func(index int) { r.tell(r.life, r.loops[index:index+1], loop.Synced{}) },
 	})
 }
 
