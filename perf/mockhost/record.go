@@ -51,8 +51,8 @@ func (s *Server) record(r *request) {
 // tally counts; every connection's goroutine adds to it.
 type tally struct {
 	connections, requests, streams, streamsWhole, peersGone, malformed, chunked, events, bytesOut, ticks, ticksMissed atomic.Uint64
-	open, openStreams                                                                             atomic.Int64
-	status                                                                                        [600]atomic.Uint64
+	open, openStreams                                                                                                 atomic.Int64
+	status                                                                                                            [600]atomic.Uint64
 }
 
 // Stats are totals since the start of the server.
@@ -71,7 +71,7 @@ type Stats struct {
 	BytesOut          uint64         `json:"bytes_out"`
 	Ticks             uint64         `json:"ticks"`        // of the tickers of tick streams
 	TicksMissed       uint64         `json:"ticks_missed"` // that came too late to be told apart: streams were slower than asked for
-	CPUSeconds        float64        `json:"cpu_seconds"` // of the whole process
+	CPUSeconds        float64        `json:"cpu_seconds"`  // of the whole process
 	UnixMicros        int64          `json:"unix_us"`
 }
 

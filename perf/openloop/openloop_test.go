@@ -168,7 +168,7 @@ func TestFailuresCount(t *testing.T) {
 	}
 	defer mock.Close()
 	got, err := Run(context.Background(), Options{
-		Addr: mock.Addr(), Rate: 200, Hold: 200 * time.Millisecond, Drain: 100 * time.Millisecond,
+		Addr: mock.Addr(), Rate: 200, Hold: 200 * time.Millisecond, Drain: 3 * time.Second,
 		Mix: Mix{Host: "h", ChatModel: "m:reset", MessagesModel: "m:status=529"},
 	})
 	if err != nil {
@@ -182,7 +182,7 @@ func TestFailuresCount(t *testing.T) {
 		t.Errorf("%d failed, %v, share %v: %+v", failed, got.ByStatus, got.ErrorShare, got)
 	}
 	got, err = Run(context.Background(), Options{
-		Addr: mock.Addr(), Rate: 100, Hold: 200 * time.Millisecond, Drain: 100 * time.Millisecond,
+		Addr: mock.Addr(), Rate: 100, Hold: 200 * time.Millisecond, Drain: 3 * time.Second,
 		Mix: Mix{Host: "h", ChatModel: "m:silent", MessagesModel: "m"},
 	})
 	if err != nil {
