@@ -179,7 +179,8 @@ func TestRequestIDs(t *testing.T) {
 		{"plain", "abc-123", true},
 		{"longest", strings.Repeat("x", 128), true},
 		{"too long", strings.Repeat("x", 129), false},
-		{"blank inside", "a b", false},
+		{"blank inside", "a b", true},
+		{"tab inside", "a\tb", false},
 		{"not ASCII", "é", false},
 		{"empty", "", false},
 	} {
