@@ -33,6 +33,7 @@ type answer struct {
 	announced int64        // length of the body as the upstream said it, or -1
 	inflater  Inflater     // set while the body has to be decoded
 	encoded   int          // bytes that the inflater has not used up
+	partial   int          // memory of the stream for an event that is not whole, charged
 	mode      answerMode
 	source    uint8 // who made the answer that the client gets
 	headKept  bool  // head is ours, not borrowed
@@ -109,6 +110,8 @@ func (a *answer) discard(l *Loop) {
 	a.dropHead(l)
 	if a.stream != nil {
 		l.metrics.Streams--
+		l.buffers.used -= int64(a.partial)
+		a.partial = 0
 		if a.stream.Held() <= textScratchKept { // else its buffer would stay, too
 			l.streams.give(a.stream)
 		}
@@ -123,8 +126,10 @@ func (a *answer) discard(l *Loop) {
 	a.nextOwed = false
 	if a.inflater != nil {
 		a.inflater.Stop()
-		a.inflater, a.encoded = nil, 0
+		a.inflater = nil
 	}
+	l.buffers.used -= int64(a.encoded)
+	a.encoded = 0
 }
 
 // take takes a piece of the body. last says that the announced length ends
@@ -135,6 +140,7 @@ func (a *answer) take(x *exchange, p []byte, last bool) {
 		return
 	}
 	a.encoded += len(p)
+	x.loop.buffers.used += int64(len(p))
 	a.inflater.Write(p)
 	x.pauseForInflater()
 }
@@ -187,6 +193,8 @@ func (a *answer) pass(x *exchange, p []byte) {
 func (a *answer) relay(x *exchange, p []byte) {
 	l := x.loop
 	l.scratch = a.stream.Feed(l.scratch[:0], p)
+	l.buffers.used += int64(a.stream.Held() - a.partial)
+	a.partial = a.stream.Held()
 	if len(l.scratch) == 0 {
 		return
 	}
@@ -226,6 +234,7 @@ func (a *answer) commit(x *exchange, length int64) {
 	x.enter(relaying)
 	a.source = fromUpstream
 	a.chunked = length < 0 && !x.http10
+	c.untilClose = length < 0 && x.http10 && a.mode != streaming // a stream ends in a frame that tells
 	if l.draining || length < 0 && x.http10 {
 		c.lastAnswer = true
 	}

@@ -32,8 +32,7 @@ func (a *attempt) open() {
 	p := l.pool(host)
 	if !a.fresh {
 		if u := p.take(); u != nil {
-			l.metrics.Reused++
-			a.start(u, true)
+			a.start(u)
 			return
 		}
 	}
@@ -51,11 +50,16 @@ func (a *attempt) open() {
 }
 
 // start sends the request on a connection.
-func (a *attempt) start(u *upstreamConn, reused bool) {
+func (a *attempt) start(u *upstreamConn) {
 	x := a.exchange
 	l := x.loop
 	a.unlink()
-	a.conn, a.reused = u, reused
+	a.conn, a.reused = u, u.served
+	if a.reused {
+		l.metrics.Reused++
+	} else {
+		l.metrics.Dialed++
+	}
 	u.begin(a)
 	if x.admitNs == 0 {
 		x.admitNs = l.nowNs

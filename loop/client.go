@@ -33,7 +33,7 @@ var clientNext = [...]uint16{
 }
 
 // client is one client connection. Owner: its loop, from Accept to dead.
-// Invariant: exchange != nil exactly while receiving, running or settling.
+// Invariant: exchange != nil exactly while receiving or running.
 type client struct {
 	outlet
 	list     clientLinks
@@ -52,6 +52,7 @@ type client struct {
 	paused     bool // reading is paused
 	queued     bool // in loop.resume
 	lastAnswer bool // the connection ends with the running exchange
+	untilClose bool // the running answer ends with the connection
 	broken     bool // the last message has no proper end: its client is to see the break
 }
 
@@ -321,6 +322,11 @@ func (c *client) onTimer() {
 // has taken nothing for a whole period.
 func (c *client) closingTimer() {
 	n := c.backlog()
+	if c.broken && c.untilClose { // its end must not look like the message's
+		c.socket.Abort()
+		c.bury()
+		return
+	}
 	if c.broken || n < c.stalledAt {
 		c.broken = false
 		c.stalledAt = n

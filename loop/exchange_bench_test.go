@@ -23,6 +23,7 @@ func (s *nullSocket) ResumeRead()       {}
 func (s *nullSocket) Mark()             {}
 func (s *nullSocket) Reached() bool     { return false }
 func (s *nullSocket) CloseWrite()       {}
+func (s *nullSocket) Abort()            {}
 func (s *nullSocket) Close()            {}
 
 type nullSpool struct{ rows int }

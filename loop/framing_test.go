@@ -196,3 +196,22 @@ func TestAnswerHead(t *testing.T) {
 		t.Errorf("row has upstream id %q", row.UpstreamRequestID)
 	}
 }
+
+// TestUntilCloseCut: an answer whose end is the end of the connection, and that
+// is broken off, ends in a reset: a FIN would make it look whole.
+func TestUntilCloseCut(t *testing.T) {
+	for _, cause := range []Cause{EOF, Reset} {
+		r := newRig(t)
+		c, u := r.exchange(oldAsk(chatPath, chatAsk))
+		u.send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk("half"))
+		u.close(cause)
+		if c.fin || c.closed {
+			t.Errorf("cause %d: the connection ended before its client could read", cause)
+		}
+		r.pass(failureDelay + 2*TickEvery)
+		if !c.aborted || c.fin || !strings.HasSuffix(c.out, "half") {
+			t.Errorf("cause %d: reset %t, FIN %t, %q", cause, c.aborted, c.fin, c.out)
+		}
+		r.end()
+	}
+}

@@ -38,6 +38,7 @@ func (m *Inflated) Deliver(l *Loop) {
 	}
 	l.suspect = x
 	a.encoded -= m.Took
+	l.buffers.used -= int64(m.Took)
 	switch {
 	case m.Bad:
 		x.fail(upstream.BadAnswer)

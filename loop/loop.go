@@ -182,9 +182,8 @@ func (l *Loop) Opened(s Socket, d *Dial) Conn {
 	u.pool.open++
 	if a := d.owner; a != nil {
 		d.owner, a.dial = nil, nil
-		l.metrics.Dialed++
 		l.suspect = a.exchange
-		a.start(u, false)
+		a.start(u)
 		l.suspect = nil
 	} else {
 		u.release()

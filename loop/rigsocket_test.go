@@ -25,6 +25,7 @@ type scriptSocket struct {
 	fin           bool   // CloseWrite was called
 	closed        bool   // Close was called, or the other end has gone
 	dropped       bool   // Close was called
+	aborted       bool   // Abort was called
 	panicOn       string // a Write that holds this text panics
 	writes        int
 }
@@ -70,6 +71,11 @@ func (s *scriptSocket) Close() {
 	if !s.closed {
 		s.closed, s.dropped, s.waiting = true, true, 0
 	}
+}
+
+func (s *scriptSocket) Abort() {
+	s.aborted = true
+	s.Close()
 }
 
 // send gives the loop bytes in one read.

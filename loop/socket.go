@@ -33,6 +33,9 @@ type Socket interface {
 	// Close gives the connection up now; output not taken yet is lost. OnClosed
 	// is not called.
 	Close()
+	// Abort is Close with a reset, which the peer cannot take for the end of a
+	// message.
+	Abort()
 }
 
 // A Conn is the loop's side of a Socket: what the driver calls, on the loop's

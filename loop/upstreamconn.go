@@ -34,6 +34,7 @@ type upstreamConn struct {
 	informational uint8 // 1xx answers dropped
 	keepAlive     bool  // the answer allows another request
 	paused        bool
+	served        bool // carried an exchange before
 	heard         bool // some byte of the answer has come
 	dead          bool
 }
@@ -174,7 +175,7 @@ func (u *upstreamConn) finish(rest []byte) {
 	reusable := u.keepAlive && len(rest) == 0 && a.sentNs != 0 && u.backlog() == 0
 	a.conn, u.attempt = nil, nil
 	x.loop.wheel.disarm(&x.timer)
-	u.phase = unused
+	u.phase, u.served = unused, true
 	if reusable {
 		u.loop.freed = append(u.loop.freed, u) // at the end of the callback: this exchange comes first
 	} else {
@@ -200,8 +201,7 @@ func (u *upstreamConn) release() {
 		if a.dial != nil {
 			a.dial.owner, a.dial = nil, nil
 		}
-		l.metrics.Reused++
-		a.start(u, true)
+		a.start(u)
 		return
 	}
 	if len(p.idle) >= l.config.IdlePerHostMax {

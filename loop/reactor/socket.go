@@ -147,6 +147,15 @@ func (s *socket) Close() {
 	}
 }
 
+// Abort implements loop.Socket.
+func (s *socket) Abort() {
+	if s.state == live {
+		_ = unix.SetsockoptLinger(s.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+		s.finDue = true // no close_notify: the end must not look like one
+	}
+	s.Close()
+}
+
 // open tells the Core of a new connection.
 func (s *socket) open() {
 	s.reach.begin(s.fd)

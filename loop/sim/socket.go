@@ -36,6 +36,7 @@ type socket struct {
 	notify               bool
 	moving, reading      bool // events are queued
 	closedOut, closeTold bool
+	aborted              bool
 }
 
 func newSocket(w *World, p peer) *socket {
@@ -132,6 +133,16 @@ func (s *socket) Close() {
 	}
 }
 
+// Abort implements loop.Socket.
+func (s *socket) Abort() {
+	if s.open {
+		s.open, s.aborted = false, true
+		s.pending = nil
+		s.closedOut = true
+		s.move()
+	}
+}
+
 // move queues the transfer of output to the peer.
 func (s *socket) move() {
 	if !s.moving {
@@ -174,7 +185,7 @@ func (s *socket) transfer() {
 		s.move()
 	case (s.closedOut || s.finOut) && !s.closeTold:
 		s.closeTold = true
-		s.peer.gone(s.closedOut && len(s.in) > 0)
+		s.peer.gone(s.aborted || s.closedOut && len(s.in) > 0)
 	}
 }
 
