@@ -11,7 +11,7 @@ import (
 
 // TestAbort: the peer reads what was sent, and then a reset, not an end.
 func TestAbort(t *testing.T) {
-	st := playSilent(t, Options{}, func(c *core) {
+	st := play(t, Options{}, func(c *core) {
 		c.accept = func(c *core, s loop.Socket, _ loop.Peer) loop.Conn {
 			return &conn{core: c, bytes: func(p []byte) {
 				if string(p) == "abort" {
