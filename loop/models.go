@@ -1,8 +1,6 @@
 package loop
 
 import (
-	"net/url"
-
 	"relay/httpparse"
 	"relay/store/catalog"
 	"relay/upstream/wire"
@@ -35,9 +33,13 @@ func (x *exchange) answerModels(r *httpparse.Request) {
 func (x *exchange) modelsBody(query []byte) (body []byte, e wire.Error, param string) {
 	l := x.loop
 	if x.route.ID == wire.ModelByID {
-		name, err := url.PathUnescape(string(x.route.Suffix))
-		model := x.tables.Model([]byte(name))
-		if err != nil || model == nil || !x.key.Policy.Allows(model) {
+		name, ok := wire.AppendModelID(l.scratch[:0], x.route.Suffix)
+		l.scratch = name
+		if !ok {
+			return nil, wire.UnknownModel, "model"
+		}
+		model := x.tables.Model(name)
+		if model == nil || !x.key.Policy.Allows(model) {
 			return nil, wire.UnknownModel, "model"
 		}
 		return wire.AppendModel(l.scratch[:0], x.route.Shape, modelInfo(model, x.tables.LoadedUnix)), wire.NoError, ""
