@@ -42,7 +42,7 @@ func TestPauseBoundsMemory(t *testing.T) {
 	const body, high, low = 128 << 20, 512 << 10, 128 << 10
 	var pauses, peak atomic.Int64
 	var paused atomic.Bool // the sender, now
-	var sink loop.Socket // touched on the loop only
+	var sink loop.Socket   // touched on the loop only
 	st := play(t, Options{Loops: 1}, func(c *core) {
 		c.accept = func(c *core, s loop.Socket, _ loop.Peer) loop.Conn {
 			if sink == nil {
