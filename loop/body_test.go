@@ -264,3 +264,29 @@ func TestBodyBudget(t *testing.T) {
 	}
 	a.close(Reset)
 }
+
+// TestHeadBudget: a head that does not end is shed once the loop's budget is
+// used up, and what it took comes back.
+func TestHeadBudget(t *testing.T) {
+	r := newRigWith(t, func(c *Config) { c.BudgetBytes = 100 << 10 })
+	defer r.end()
+	part := strings.TrimSuffix(head("POST", chatPath, "X-A: "+strings.Repeat("b", 12000), "X-B: "+strings.Repeat("b", 12000)), "\r\n")
+	var clients []*scriptSocket
+	for range 3 {
+		c := r.accept()
+		c.send(part)
+		clients = append(clients, c)
+	}
+	held := r.loop.buffers.used
+	c := r.accept()
+	c.send(part)
+	if got := c.reply(); got.status != 503 || got.keep || r.loop.metrics.Shed[ShedMemory] != 1 {
+		t.Errorf("status %d, kept alive: %t", got.status, got.keep)
+	}
+	if got := r.loop.buffers.used; got != held {
+		t.Errorf("%d bytes are charged, %d before", got, held)
+	}
+	for _, c := range clients {
+		c.close(Reset)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"relay/httpparse"
+	"relay/upstream/wire"
 )
 
 // clientState is where a client connection rests between two callbacks.
@@ -204,6 +205,12 @@ func (c *client) readHead(p []byte) int {
 		return len(p)
 	}
 	if n == 0 {
+		if !l.buffers.room(int64(len(p))) { // heads that do not end could fill the memory
+			l.metrics.Shed[ShedMemory]++
+			c.progress = httpparse.Progress{}
+			c.refuseWithout(p, wire.Overloaded, "")
+			return len(p)
+		}
 		if c.headNs == 0 {
 			c.headNs = l.nowNs
 			l.wheel.arm(&c.timer, l.nowNs+int64(headTime))
