@@ -25,6 +25,7 @@ type process struct {
 	inference string // address
 	control   string // address
 	log       string // path of what it wrote to stderr
+	catalog   string // path
 }
 
 // startProcess starts a relay and waits until it listens.
@@ -32,7 +33,7 @@ func startProcess(binary, catalog, folder string, settings []string) (*process, 
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	p := &process{name: filepath.Base(folder), log: filepath.Join(folder, "stderr")}
+	p := &process{name: filepath.Base(folder), log: filepath.Join(folder, "stderr"), catalog: catalog}
 	stderr, err := os.Create(p.log)
 	if err != nil {
 		return nil, err

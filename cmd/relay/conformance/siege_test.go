@@ -111,7 +111,8 @@ func siegeIdle(t *testing.T) {
 		m = besieged.metrics() // the last ones are on their way to their loops
 	}
 	if n := m[`relay_open_connections{side="client"}`]; n < many {
-		t.Errorf("only %.0f clients are connected", n)
+		t.Errorf("only %.0f clients are connected, %.0f were closed since too many waited for their loop",
+			n, m[`relay_accept_failures_total{reason="loop_full"}`])
 	}
 	if n := m[`relay_open_connections{side="upstream"}`]; n > upstreams+2 { // the canary's
 		t.Errorf("%.0f upstream connections, %.0f before", n, upstreams)
@@ -194,4 +195,43 @@ func siegeRefused(t *testing.T) {
 		}
 		_ = c.Close()
 	})
+}
+
+// A relay with little memory keeps to it: heads that do not end take no more
+// than its budget, and afterwards it serves.
+func TestSiegeTight(t *testing.T) {
+	t.Parallel()
+	const limit = 128 << 20
+	p, err := startProcess(judged.command.Path, judged.catalog, t.TempDir(), []string{fmt.Sprintf("GOMEMLIMIT=%d", limit), "RELAY_LOOPS=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.stop()
+	before := p.residentBytes()
+	text := line + strings.Repeat(fieldOf(4000), 15)
+	var clients []*client
+	for range 3000 {
+		c, err := connect(p.inference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		clients = append(clients, c)
+		c.send(text)
+	}
+	time.Sleep(quiet)
+	if grown := p.residentBytes() - before; grown > limit && !*checked {
+		t.Errorf("memory grew by %d MiB with %.0f KiB held", grown>>20, p.metrics()["relay_held_bytes"]/1024)
+	}
+	for _, c := range clients {
+		_ = c.Close()
+	}
+	for end := time.Now().Add(soon); ; time.Sleep(quiet) {
+		if err = askOnce(p.inference, "siege"); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("afterwards: %v", err)
+		}
+	}
 }
