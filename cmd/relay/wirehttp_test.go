@@ -405,3 +405,23 @@ func TestWireProxyProtocol(t *testing.T) {
 		t.Errorf("without a PROXY header: %q", line)
 	}
 }
+
+func TestWireProxyFromTrustedOnly(t *testing.T) {
+	for trusted, taken := range map[string]bool{"127.0.0.0/8,::1": true, "192.0.2.0/24": false} {
+		g := startGateway(t, "RELAY_PROXY_PROTOCOL=on", "RELAY_TRUSTED_PROXIES="+trusted)
+		w := g.dial()
+		w.send("PROXY TCP4 192.0.2.7 192.0.2.1 1234 80\r\n" + post(chatPath, keyWide, chatBody))
+		if taken {
+			if a := w.answer(http.MethodPost); a.StatusCode != 200 {
+				t.Errorf("from a trusted peer: %d %s", a.StatusCode, a.body)
+			}
+			continue
+		}
+		if !w.closes(3 * time.Second) {
+			t.Error("from another peer: the connection stays open")
+		}
+		if n := g.metrics()[`relay_accept_failures_total{reason="untrusted"}`]; n != 1 {
+			t.Errorf("%v are counted", n)
+		}
+	}
+}
