@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds every wait of these tests.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A core is a Core for tests: it checks the driver's side of the contract and
 // leaves the rest to the functions of the test.

@@ -211,6 +211,12 @@ func TestFewGoroutines(t *testing.T) {
 	}
 	eventually(t, "all are in", func() bool { return clients(st.r) == 2000 })
 	// gnet's pool lets idle goroutines go after 10 s.
+	defer func() {
+		if t.Failed() {
+			buf := make([]byte, 1<<20)
+			t.Logf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+		}
+	}()
 	eventually(t, "fewer than 40 goroutines", func() bool { return runtime.NumGoroutine()-before < 40 })
 }
 
