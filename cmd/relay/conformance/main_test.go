@@ -12,9 +12,12 @@ import (
 	"time"
 )
 
-// Waits, generous since the machine may be busy; what is met is met at once.
+// soon is the wait for anything that happens without a timer, generous since
+// the machine may be busy; what is met is met at once.
+var soon = 10 * time.Second
+
+// Other waits, and how many cases run at a time.
 const (
-	soon     = 10 * time.Second       // for anything that happens without a timer
 	quiet    = 150 * time.Millisecond // for something that must not happen
 	goneTime = 3 * time.Second        // from a client's end to that of its upstream request
 	parallel = "96"                   // cases at a time: most of them wait
@@ -40,6 +43,9 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", parallel); err != nil {
 		panic(err)
+	}
+	if *checked {
+		soon *= 3
 	}
 	folder, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
