@@ -28,7 +28,7 @@ const bellWait = 5 * time.Second
 // Ways in.
 const (
 	// enrollQueueMax is how many accepted connections may wait for one loop.
-	enrollQueueMax = 1024
+	enrollQueueMax = 16384
 	// enrollInflightMax is how many of them gnet registers at the same time.
 	enrollInflightMax = 32
 	// handshakesMax is how many inbound handshakes (TLS, PROXY before TLS) run

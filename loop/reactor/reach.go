@@ -10,6 +10,10 @@ type reach struct {
 	written int64 // by the loop, since then
 	mark    int64 // written at the last Mark
 	acked   int64 // at the end of the connection; -1 = it has not ended
+	// broken says that a reset was read with no FIN before it (else the kernel
+	// says EPIPE). A reset acknowledges nothing, and acknowledgements are delayed:
+	// the peer may have read all. A write that fails has handed nothing over.
+	broken bool
 }
 
 // begin notes what had been written when the loop got the connection.
@@ -40,6 +44,9 @@ func (s *socket) Mark() { s.reach.mark = s.reach.written }
 
 // Reached implements loop.Socket.
 func (s *socket) Reached() bool {
+	if s.reach.broken {
+		return true
+	}
 	acked := s.reach.acked
 	if acked < 0 {
 		acked = ackedBytes(s.fd)

@@ -3,6 +3,7 @@ package reactor
 import (
 	"errors"
 	"io"
+	"os"
 
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
@@ -194,6 +195,13 @@ func (s *socket) lose(c loop.Cause) {
 			return // until ResumeRead
 		}
 	}
+	if c == loop.Reset && !s.paused {
+		// gnet closes when a write fails, with what the peer said before its
+		// reset unread: an early answer would be lost.
+		if s.salvage(); len(s.held) > 0 {
+			s.state = ended
+		}
+	}
 	s.later()
 }
 
@@ -201,9 +209,12 @@ func (s *socket) lose(c loop.Cause) {
 // paused is reported as a plain end; the kernel knows better.
 func (s *socket) causeOf(err error) loop.Cause {
 	if !errors.Is(err, io.EOF) {
+		var failed *os.SyscallError
+		s.reach.broken = errors.As(err, &failed) && failed.Syscall == "read" && failed.Err == unix.ECONNRESET
 		return loop.Reset
 	}
 	if errno, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || errno != 0 {
+		s.reach.broken = errno == int(unix.ECONNRESET)
 		return loop.Reset
 	}
 	if s.tls != nil && !s.paused {
