@@ -191,7 +191,7 @@ func (c *client) readProxyHeader(p []byte) int {
 		c.peer.Addr = addr
 	}
 	c.enter(reading)
-	c.loop.wheel.arm(&c.timer, c.loop.nowNs+int64(clientIdle))
+	c.loop.wheel.arm(&c.timer, c.loop.nowNs+int64(clientSilent))
 	return n
 }
 

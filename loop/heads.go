@@ -37,7 +37,7 @@ func (x *exchange) appendResponseHead(dst []byte, length int64) []byte {
 		}
 	}
 	h := upstream.ResponseHead{
-		Status: r.Status, Fields: r.Fields, Shape: x.route.Shape, RequestID: x.requestID(),
+		Status: r.Status, Fields: r.Fields, Shape: x.route.Shape, RequestID: x.requestID(), Date: l.date(),
 		Decoded: a.decoded, EventStream: a.mode == streaming,
 		RetryAfterNs: usualRetryNs(r.Status),
 	}
@@ -70,7 +70,7 @@ func (x *exchange) appendErrorHead(dst []byte, status int, e wire.Error, length 
 		c.lastAnswer = true
 	}
 	h := upstream.AnswerHead{
-		Status: status, Shape: x.route.Shape, RequestID: x.requestID(), ContentLength: int64(length),
+		Status: status, Shape: x.route.Shape, RequestID: x.requestID(), Date: x.loop.date(), ContentLength: int64(length),
 		RetryAfterNs: retryNs, Close: c.lastAnswer, KeepAlive: x.http10 && !c.lastAnswer,
 	}
 	if retryNs == 0 {
@@ -86,7 +86,17 @@ func (x *exchange) appendErrorHead(dst []byte, status int, e wire.Error, length 
 func (x *exchange) appendLocalHead(dst []byte, length int) []byte {
 	c := x.client
 	return upstream.AppendAnswerHead(dst, &upstream.AnswerHead{
-		Status: 200, Shape: x.route.Shape, RequestID: x.requestID(), ContentLength: int64(length),
+		Status: 200, Shape: x.route.Shape, RequestID: x.requestID(), Date: x.loop.date(), ContentLength: int64(length),
 		Close: c.lastAnswer, KeepAlive: x.http10 && !c.lastAnswer,
 	})
+}
+
+// date is the time of day as a Date field says it (RFC 9110 §5.6.7), made once
+// a second.
+func (l *Loop) date() []byte {
+	if second := l.wallNs / 1e9; second != l.dateSecond || len(l.dateText) == 0 {
+		l.dateSecond = second
+		l.dateText = time.Unix(second, 0).UTC().AppendFormat(l.dateText[:0], "Mon, 02 Jan 2006 15:04:05 GMT")
+	}
+	return l.dateText
 }

@@ -4,7 +4,8 @@ import "time"
 
 // Limits of a client connection.
 const (
-	clientIdle       = 120 * time.Second      // without a request
+	clientSilent     = 60 * time.Second       // from accept to the first byte
+	clientIdle       = 90 * time.Second       // between requests
 	headTime         = 10 * time.Second       // from the first byte of a head to its end
 	proxyHeaderTime  = 5 * time.Second        // for the PROXY header
 	bodyGrace        = 30 * time.Second       // before the rate of a body counts

@@ -52,6 +52,10 @@ type Loop struct {
 	response  httpparse.Response
 	rotation  *upstream.Rotation
 
+	dateText []byte // see date
+
+	dateSecond int64
+
 	scratch []byte // for texts that are copied at once
 	infos   []wire.ModelInfo
 	spare   *state.Reservation   // one that holds nothing, for reuse
@@ -167,7 +171,7 @@ func (l *Loop) Accept(s Socket, p Peer) Conn {
 		c.state = proxying
 		l.wheel.arm(&c.timer, l.nowNs+int64(proxyHeaderTime))
 	} else {
-		l.wheel.arm(&c.timer, l.nowNs+int64(clientIdle))
+		l.wheel.arm(&c.timer, l.nowNs+int64(clientSilent))
 	}
 	return c
 }

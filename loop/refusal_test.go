@@ -269,7 +269,7 @@ func TestSilentClient(t *testing.T) {
 	r := newRig(t)
 	defer r.end()
 	c := r.accept()
-	r.pass(clientIdle - time.Second)
+	r.pass(clientSilent - time.Second)
 	if c.fin {
 		t.Fatal("closed too early")
 	}

@@ -11,6 +11,7 @@ type AnswerHead struct {
 	Status    int
 	Shape     wire.Shape // of the caller's route
 	RequestID []byte     // ours
+	Date      []byte     // now, as a Date field says it (RFC 9110 §6.6.1); nil = not told
 
 	ContentLength int64  // bytes
 	RetryAfterNs  int64  // 0 = not told
@@ -24,6 +25,9 @@ type AnswerHead struct {
 func AppendAnswerHead(dst []byte, a *AnswerHead) []byte {
 	dst = httpparse.AppendStatusLine(dst, a.Status)
 	dst = appendRequestID(dst, a.Shape, a.RequestID)
+	if len(a.Date) > 0 {
+		dst = httpparse.AppendField(dst, "date", a.Date)
+	}
 	dst = append(dst, "content-type: application/json\r\n"...)
 	if a.RetryAfterNs > 0 {
 		dst = appendRetryAfter(dst, a.RetryAfterNs)

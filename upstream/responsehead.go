@@ -12,6 +12,7 @@ type ResponseHead struct {
 	Fields    []httpparse.Field // of the host
 	Shape     wire.Shape        // of the caller's route
 	RequestID []byte            // ours
+	Date      []byte            // now: told when the host tells none (RFC 9110 §6.6.1); nil = not told
 
 	Framing
 	Decoded      bool  // the body goes out without the content coding that it came in
@@ -60,7 +61,7 @@ func AppendResponseHead(dst []byte, a *ResponseHead) []byte {
 	if id := UpstreamRequestID(a.Fields, a.Shape); len(id) > 0 {
 		dst = httpparse.AppendField(dst, "x-relay-upstream-request-id", id)
 	}
-	retry, cache, buffering := a.RetryAfterNs > 0, a.EventStream, a.EventStream
+	retry, cache, buffering, dated := a.RetryAfterNs > 0, a.EventStream, a.EventStream, len(a.Date) == 0
 	var name [fieldNameBytesMax]byte
 	for i := range a.Fields {
 		f := &a.Fields[i]
@@ -71,12 +72,17 @@ func AppendResponseHead(dst []byte, a *ResponseHead) []byte {
 		switch string(n) {
 		case "retry-after":
 			retry = false
+		case "date":
+			dated = true
 		case "cache-control":
 			cache = false
 		case "x-accel-buffering":
 			buffering = false
 		}
 		dst = f.Append(dst)
+	}
+	if !dated {
+		dst = httpparse.AppendField(dst, "date", a.Date)
 	}
 	if retry {
 		dst = appendRetryAfter(dst, a.RetryAfterNs)

@@ -228,3 +228,22 @@ func BenchmarkResponseHead(b *testing.B) {
 		AppendResponseHead(dst, a)
 	}
 }
+
+// TestDate: the host's own date is kept, ours fills in.
+func TestDate(t *testing.T) {
+	now := []byte("Mon, 30 Nov 2026 10:00:00 GMT")
+	for _, tt := range []struct {
+		name string
+		head []byte
+		want string
+	}{
+		{"host tells none", AppendResponseHead(nil, &ResponseHead{Status: 200, Date: now}), "\r\ndate: Mon, 30 Nov 2026 10:00:00 GMT\r\n"},
+		{"host tells one", AppendResponseHead(nil, &ResponseHead{Status: 200, Date: now,
+			Fields: []httpparse.Field{{Name: []byte("Date"), Value: []byte("Sun, 29 Nov 2026 10:00:00 GMT")}}}), "\r\nDate: Sun, 29 Nov 2026 10:00:00 GMT\r\n"},
+		{"ours", AppendAnswerHead(nil, &AnswerHead{Status: 404, Date: now}), "\r\ndate: Mon, 30 Nov 2026 10:00:00 GMT\r\n"},
+	} {
+		if n := strings.Count(strings.ToLower(string(tt.head)), "\r\ndate: "); n != 1 || !strings.Contains(string(tt.head), tt.want) {
+			t.Errorf("%s: %q has %d dates, want %q", tt.name, tt.head, n, tt.want)
+		}
+	}
+}
