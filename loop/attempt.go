@@ -75,7 +75,7 @@ func (a *attempt) send() {
 	l := x.loop
 	for a.sent < a.length {
 		if u.backlog() >= sendPiece {
-			u.socket.NotifyDrained(sendPiece / 2)
+			u.notify(sendPiece / 2)
 			break
 		}
 		piece := x.bodyPiece(a.sent)

@@ -174,7 +174,7 @@ func (c *client) waitsForReader() bool {
 		c.paused = true
 		c.socket.PauseRead(true)
 	}
-	c.socket.NotifyDrained(l.highMark() / 4)
+	c.notify(l.highMark() / 4)
 	return true
 }
 
@@ -244,7 +244,7 @@ func (c *client) next() {
 func (c *client) finish() {
 	c.startClosing()
 	c.loop.ending = append(c.loop.ending, c)
-	c.socket.NotifyDrained(0)
+	c.notify(0)
 	c.stalledAt = c.backlog()
 	c.loop.wheel.arm(&c.timer, c.loop.nowNs+int64(c.loop.config.StreamIdle))
 }
@@ -275,7 +275,7 @@ func (c *client) dropInput() {
 
 // OnDrained goes on with what had waited for the client to read.
 func (c *client) OnDrained() {
-	c.recharge()
+	c.drained()
 	switch c.state {
 	case reading:
 		if c.paused && !c.queued {
@@ -289,7 +289,7 @@ func (c *client) OnDrained() {
 			return
 		}
 		if c.backlog() > 0 {
-			c.socket.NotifyDrained(0)
+			c.notify(0)
 			return
 		}
 		c.closeWrite()
@@ -337,7 +337,7 @@ func (c *client) closingTimer() {
 	if c.broken || n < c.stalledAt {
 		c.broken = false
 		c.stalledAt = n
-		c.socket.NotifyDrained(0)
+		c.notify(0)
 		c.loop.wheel.arm(&c.timer, c.loop.nowNs+int64(c.loop.config.StreamIdle))
 		return
 	}

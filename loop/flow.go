@@ -20,7 +20,7 @@ func (x *exchange) pauseForClient() {
 	}
 	if !x.stalled {
 		x.stalled = true
-		c.socket.NotifyDrained(l.highMark() / 4)
+		c.notify(l.highMark() / 4)
 		c.stalledAt = c.backlog()
 		l.wheel.arm(&c.timer, l.nowNs+int64(l.config.StreamIdle))
 	}
@@ -39,7 +39,7 @@ func (x *exchange) clientDrained() {
 		return
 	}
 	if c.backlog() > l.highMark()/4 { // more was gathered meanwhile
-		c.socket.NotifyDrained(l.highMark() / 4)
+		c.notify(l.highMark() / 4)
 		return
 	}
 	x.stalled = false

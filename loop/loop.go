@@ -259,6 +259,7 @@ type outlet struct {
 	out     []byte // gathered; from the loop's buffers
 	charged int    // bytes of Socket.Buffered charged to the budget
 	queued  bool   // in loop.dirty
+	watched bool   // NotifyDrained was asked for and not answered yet
 	held    bool   // not to be flushed: the spool has to be synced first
 }
 
@@ -319,11 +320,28 @@ func (o *outlet) flush() {
 	o.out = nil
 }
 
-// recharge keeps the bytes that the kernel has not taken in the loop's budget.
+// recharge keeps the bytes that the kernel has not taken in the loop's budget,
+// and sees to it that the loop hears when they are gone: a connection that then
+// lies idle would be charged for them until it closes.
 func (o *outlet) recharge() {
 	n := o.socket.Buffered()
 	o.loop.buffers.used += int64(n - o.charged)
 	o.charged = n
+	if n > 0 && !o.watched {
+		o.notify(0)
+	}
+}
+
+// notify asks for OnDrained once at most low bytes wait for the kernel.
+func (o *outlet) notify(low int) {
+	o.watched = true
+	o.socket.NotifyDrained(low)
+}
+
+// drained takes OnDrained.
+func (o *outlet) drained() {
+	o.watched = false
+	o.recharge()
 }
 
 // backlog is how many bytes wait in front of the peer, gathered ones included.

@@ -218,7 +218,7 @@ func (u *upstreamConn) onTimer() { u.drop() }
 
 // OnDrained goes on sending the request.
 func (u *upstreamConn) OnDrained() {
-	u.recharge()
+	u.drained()
 	if a := u.attempt; a != nil && a.sent < a.length {
 		a.send()
 	}
