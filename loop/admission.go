@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"strconv"
 
 	"relay/admit"
@@ -32,6 +33,10 @@ func (x *exchange) admit() {
 		return
 	}
 	model, e := admit.Model(x.tables, x.key, name)
+	if e == wire.UnknownModel {
+		x.refuse(e, x.unknownModel(name), "model", 0)
+		return
+	}
 	if e != wire.NoError {
 		x.refuse(e, "", "model", 0)
 		return
@@ -62,6 +67,15 @@ func (x *exchange) admit() {
 		l.metrics.Shed[ShedMailbox]++
 		x.refuse(wire.Overloaded, "", "", 0)
 	}
+}
+
+// unknownModel says which model does not exist, unless its name is where the
+// caller put its key by mistake.
+func (x *exchange) unknownModel(name []byte) string {
+	if bytes.Contains(name, admit.Credential(x.parsedHead(), x.route.Shape)) {
+		return ""
+	}
+	return "The model '" + string(name) + "' does not exist."
 }
 
 // modelAsked copies the model name out of the body, or takes the vendor's

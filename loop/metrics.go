@@ -2,6 +2,7 @@ package loop
 
 import (
 	"relay/store/catalog"
+	"relay/upstream"
 	"relay/upstream/wire"
 )
 
@@ -64,10 +65,6 @@ const (
 // Metrics.Requests.
 var Sources = [2]string{"relay", "upstream"}
 
-// AttemptOutcomesMax bounds the outcomes of attempts_total: one per
-// upstream.Fault, index 0 = success.
-const AttemptOutcomesMax = 32
-
 // Metrics are a loop's counters. They only grow, but for the gauges at the
 // end. Owner: the loop; others get a copy by Scrape.
 type Metrics struct {
@@ -79,19 +76,19 @@ type Metrics struct {
 	FirstTokenTime Histogram // last request byte to the first output at the client
 
 	Shed       [shedCount]uint64
-	Denials    [6]uint64 // limit denials, by catalog.Meter
-	Attempts   [AttemptOutcomesMax]uint64
-	Errors     [64]uint64 // errors told by Relay, by wire.Error
-	KeysDown   uint64     // answers 401/402/403 to our own credential
-	HungUp     uint64     // callers who left before the end
-	Reused     uint64     // attempts on a kept connection
-	Dialed     uint64     // attempts on a new connection
-	Accepted   uint64     // client connections
-	Events     uint64     // usage rows handed to the spool
-	EventsLost uint64     // usage rows that the spool could not take
-	Panics     uint64     // callbacks that panicked
-	BytesIn    uint64     // from clients
-	BytesOut   uint64     // to clients
+	Denials    [6]uint64                   // limit denials, by catalog.Meter
+	Attempts   [upstream.FaultCount]uint64 // by upstream.Fault, 0 = success
+	Errors     [wire.ErrorCount]uint64     // told by Relay, by wire.Error
+	KeysDown   uint64                      // answers 401/402/403 to our own credential
+	HungUp     uint64                      // callers who left before the end
+	Reused     uint64                      // attempts on a kept connection
+	Dialed     uint64                      // attempts on a new connection
+	Accepted   uint64                      // client connections
+	Events     uint64                      // usage rows handed to the spool
+	EventsLost uint64                      // usage rows that the spool could not take
+	Panics     uint64                      // callbacks that panicked
+	BytesIn    uint64                      // from clients
+	BytesOut   uint64                      // to clients
 
 	Clients       int64 // open client connections
 	Upstreams     int64 // open upstream connections, busy and idle

@@ -29,8 +29,8 @@ func (r *relay) startControl() {
 
 // attemptOutcomes are the label values of attempts, by upstream.Fault.
 func attemptOutcomes() []string {
-	names := make([]string, 0, loop.AttemptOutcomesMax)
-	for f := upstream.NoFault; f <= upstream.Stopped; f++ { // Stopped is the last
+	names := make([]string, 0, upstream.FaultCount)
+	for f := range upstream.Fault(upstream.FaultCount) {
 		names = append(names, f.String())
 	}
 	return names

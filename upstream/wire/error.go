@@ -38,10 +38,16 @@ const (
 	UnsupportedMedia         // 415 content type or content coding
 	StoreUnavailable         // 503/529 limits cannot be checked
 	SpoolFull                // 503/529 usage cannot be recorded
+
+	errorsEnd
 )
 
+// ErrorCount is how many errors there are, NoError among them: the length of a
+// table of labels.
+const ErrorCount = int(errorsEnd)
+
 // errorTable is the one table of what a caller is told. An empty code is null.
-var errorTable = [...]struct {
+var errorTable = [ErrorCount]struct {
 	label           string
 	status          int // OpenAI
 	anthropicStatus int // 0: the same

@@ -41,7 +41,7 @@ func sums(outcomes []string) []sum {
 	family("attempts_total", "Attempts at upstreams by outcome. Which kind of fault do the providers have?",
 		"outcome", outcomes, func(m *loop.Metrics, i int) uint64 { return m.Attempts[i] })
 	errors := []string{wire.NoError: ""}
-	for e := wire.BadRequest; e <= wire.SpoolFull; e++ { // SpoolFull is the last
+	for e := wire.BadRequest; int(e) < wire.ErrorCount; e++ {
 		errors = append(errors, loop.ErrorLabel(int(e)))
 	}
 	family("errors_total", "Errors that the relay itself told callers, by kind. What do callers do wrong, or what is wrong here?",
