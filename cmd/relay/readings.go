@@ -2,7 +2,6 @@ package main
 
 import (
 	"relay/cmd/relay/control"
-	"relay/loop"
 	"relay/upstream"
 	"relay/usage/spool"
 )
