@@ -176,16 +176,11 @@ func (a *answer) takePlain(x *exchange, p []byte, last bool) {
 
 // pass gives body bytes to the client.
 func (a *answer) pass(x *exchange, p []byte) {
-	c := x.client
 	if x.state == waiting {
 		a.commit(x, a.announced)
 	}
 	a.written(x, len(p))
-	if a.chunked {
-		c.put(httpparse.AppendChunk(c.room(len(p)+16), p))
-	} else {
-		c.write(p)
-	}
+	a.frame(x.client, p)
 	x.pauseForClient()
 }
 
@@ -208,11 +203,23 @@ func (a *answer) send(x *exchange, p []byte) {
 		a.commit(x, -1)
 	}
 	a.written(x, len(p))
-	c := x.client
+	a.frame(x.client, p)
+}
+
+// frame writes body bytes as the client's head has announced them.
+func (a *answer) frame(c *client, p []byte) {
 	if a.chunked {
-		c.put(httpparse.AppendChunk(c.room(len(p)+16), p))
+		c.put(httpparse.AppendChunk(c.room(len(p)+chunkFrameMax), p))
 	} else {
 		c.write(p)
+	}
+}
+
+// frameLast writes the last body bytes, and the end of the message.
+func (a *answer) frameLast(c *client, p []byte) {
+	a.frame(c, p)
+	if a.chunked {
+		c.put(append(c.room(len(httpparse.LastChunk)), httpparse.LastChunk...))
 	}
 }
 
@@ -335,15 +342,7 @@ func (a *answer) finishPassed(x *exchange) {
 	x.loop.metrics.Attempts[upstream.NoFault]++
 	a.written(x, len(rest))
 	x.account(usage.Completed, wire.NoError)
-	c := x.client
-	if a.chunked {
-		if len(rest) > 0 {
-			c.put(httpparse.AppendChunk(c.room(len(rest)+16), rest))
-		}
-		c.put(append(c.room(8), httpparse.LastChunk...))
-	} else {
-		c.write(rest)
-	}
+	a.frameLast(x.client, rest)
 	x.detach()
 }
 
@@ -366,12 +365,6 @@ func (a *answer) finishStream(x *exchange) {
 	}
 	a.written(x, len(tail))
 	x.account(outcome, wire.NoError)
-	c := x.client
-	if a.chunked {
-		out := httpparse.AppendChunk(c.room(len(tail)+32), tail)
-		c.put(append(out, httpparse.LastChunk...))
-	} else {
-		c.write(tail)
-	}
+	a.frameLast(x.client, tail)
 	x.detach()
 }

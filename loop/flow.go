@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"relay/httpparse"
 	"relay/upstream"
 	"relay/upstream/wire"
 	"relay/usage"
@@ -129,11 +128,7 @@ func (a *answer) breakStream(x *exchange, e wire.Error) {
 	x.account(usage.Cut, e)
 	if a.mode == streaming {
 		l.scratch = a.stream.AppendFailure(l.scratch[:0], e, x.requestID())
-		if a.chunked {
-			c.put(httpparse.AppendChunk(c.room(len(l.scratch)+16), l.scratch))
-		} else {
-			c.write(l.scratch)
-		}
+		a.frame(c, l.scratch)
 	}
 	c.broken = true
 	x.detach()

@@ -29,6 +29,7 @@ const (
 const (
 	upstreamIdle     = 55 * time.Second // kept unused; below the usual 60 s of servers
 	heldBytesMax     = 256 << 10        // of a JSON answer, before it is passed on unproved
+	chunkFrameMax    = 16               // bytes around the data of one chunk that goes out
 	informationalMax = 8                // 1xx answers dropped before the real one
 	connectSlack     = 2 * time.Second  // added to the dialer's own timeout before the loop gives up on it
 )
