@@ -115,7 +115,7 @@ func (x *exchange) Deliver(l *Loop) {
 	}
 	switch {
 	case r.Lost:
-		x.refuse(wire.Overloaded, "the limits cannot be checked at the moment", "", 0)
+		x.refuse(wire.StoreUnavailable, "", "", 0)
 	case r.Granted:
 		x.granted = true
 		x.proceed()
@@ -152,7 +152,7 @@ func (x *exchange) proceed() {
 		x.event.Cost = usage.Charge(&x.event.Tokens, &x.event.Price)
 		if !l.ports.Spool.Admitted(&x.event) {
 			l.metrics.Shed[ShedSpool]++
-			x.refuse(wire.Overloaded, "usage cannot be recorded at the moment", "", 0)
+			x.refuse(wire.SpoolFull, "", "", 0)
 			return
 		}
 	}

@@ -140,7 +140,7 @@ func TestStoreLost(t *testing.T) {
 		r.lane = nil
 		s.Lost = true
 		r.post(s.Owner.(Message))
-		wantError(t, c.reply(), 503, 529, path == messagePath, "service_unavailable_error", "overloaded_error", "server_is_overloaded", "limits cannot be checked")
+		wantError(t, c.reply(), 503, 529, path == messagePath, "service_unavailable_error", "overloaded_error", "server_is_overloaded", "Limits cannot be checked")
 		r.end()
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 // bystanders are exchanges that must not notice anything: one of each stage.
 type bystanders struct {
-	r                              *rig
-	waiting, stream, parked, plain *scriptSocket
-	uWaiting, uStream              *scriptSocket
+	r                      *rig
+	waiting, stream, plain *scriptSocket
+	uWaiting, uStream      *scriptSocket
 }
 
 func newBystanders(r *rig) *bystanders {

@@ -27,7 +27,7 @@ var refusals = []struct {
 	{"unknown path", post("%s/nothing", "{}"), 404, 0, "invalid_request_error", "not_found_error", "unknown_url", "path", true},
 	{"wrong method", head("PUT", "%s", "Content-Length: 2") + "{}", 405, 0, "invalid_request_error", "invalid_request_error", "method_not_allowed", "method", true},
 	{"announced too long", head("POST", "%s", "Content-Length: 2097153"), 413, 0, "invalid_request_error", "request_too_large", "request_too_large", "too large", false},
-	{"encoded body", post("%s", "{}", "Content-Encoding: gzip"), 400, 0, "invalid_request_error", "invalid_request_error", "", "Content-Encoding", true},
+	{"encoded body", post("%s", "{}", "Content-Encoding: gzip"), 415, 0, "invalid_request_error", "invalid_request_error", "", "Content-Encoding", true},
 	{"no JSON", post("%s", "{]"), 400, 0, "invalid_request_error", "invalid_request_error", "", "not valid JSON", false},
 	{"half a JSON", post("%s", `{"model":"gpt"`), 400, 0, "invalid_request_error", "invalid_request_error", "", "middle", false},
 	{"no model", post("%s", "{}"), 400, 0, "invalid_request_error", "invalid_request_error", "", "model", false},
@@ -85,7 +85,7 @@ func wantError(t *testing.T, a reply, status, other int, anthropic bool, kind, k
 	if a.status != want || !a.whole || a.fields["content-type"] != "application/json" || len(id) != 36 {
 		t.Errorf("status %d, want %d; fields %v", a.status, want, a.fields)
 	}
-	start := fmt.Sprintf(`{"error":{"message":"`)
+	start := `{"error":{"message":"`
 	ends := fmt.Sprintf(`,"code":%q}}`, code)
 	if code == "" {
 		ends = `,"code":null}}`
@@ -120,7 +120,7 @@ func TestRefusedOverload(t *testing.T) {
 		{"memory", func(r *rig) { r.loop.buffers.budget = 1000 }, "rk-free", "overloaded", ShedMemory, false},
 		{"dialer", func(r *rig) { r.dialFull = true }, "rk-free", "overloaded", ShedMailbox, true},
 		{"lane", func(r *rig) { r.laneFull = true }, "rk-rated", "overloaded", ShedMailbox, true},
-		{"spool", func(r *rig) { r.spool.full = true }, "rk-free", "usage", ShedSpool, true},
+		{"spool", func(r *rig) { r.spool.full = true }, "rk-free", "Usage cannot be recorded", ShedSpool, true},
 	} {
 		for _, path := range []string{chatPath, messagePath} {
 			t.Run(tt.name+" on "+path, func(t *testing.T) {

@@ -82,7 +82,7 @@ func (x *exchange) checkHead(r *httpparse.Request) (wire.Error, string) {
 	}
 	x.key = key
 	if encoding := r.Field("content-encoding"); encoding != nil && !httpparse.EqualFold(encoding, "identity") {
-		return wire.BadRequest, "the request body must not be encoded: send it without Content-Encoding"
+		return wire.UnsupportedMedia, "the request body must not be encoded: send it without Content-Encoding"
 	}
 	contentType := r.Field("content-type")
 	x.multipart = hasPrefixFold(contentType, "multipart/form-data")
