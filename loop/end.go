@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"relay/httpparse"
+	"relay/upstream"
 	"relay/upstream/wire"
 	"relay/usage"
 )
@@ -172,10 +173,7 @@ func (Synced) Deliver(l *Loop) {
 
 // takeHostID keeps the upstream's own request id for the row.
 func (x *exchange) takeHostID(r *httpparse.Response) {
-	id := r.Field("request-id")
-	if id == nil {
-		id = r.Field("x-request-id")
-	}
+	id := upstream.UpstreamRequestID(r.Fields, x.binding.Host.Shape)
 	if !printable(id) {
 		return
 	}
