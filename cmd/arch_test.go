@@ -36,7 +36,6 @@ var arrows = map[string][]string{
 var drivers = map[string][]string{
 	"github.com/panjf2000/gnet":           {"loop/reactor"},
 	"go.uber.org/zap":                     {"loop/reactor"},
-	"github.com/pires/go-proxyproto":      {"loop/reactor"},
 	"net/http":                            {"cmd/...", "perf/..."},
 	"github.com/valyala/fasthttp":         {"perf/..."},
 	"github.com/HdrHistogram":             {"perf/..."},
