@@ -46,14 +46,3 @@ func (t *Tables) Model(name []byte) *Model {
 	}
 	return t.byGlob.find(name)
 }
-
-// AppendAllowed appends the models that a policy lets be used, in the order of
-// the source.
-func (t *Tables) AppendAllowed(list []*Model, p *Policy) []*Model {
-	for _, m := range t.Models {
-		if p.Allows(m) {
-			list = append(list, m)
-		}
-	}
-	return list
-}
