@@ -9,17 +9,10 @@ import (
 type Policy struct {
 	Name     string
 	Group    Group
-	HangUp   HangUp
 	names    []string // sorted: models allowed by exact name
 	globs    []glob   // at most policyGlobsMax
 	everyone bool     // "*"
 }
-
-// A HangUp says what happens to the upstream when the caller leaves.
-type HangUp uint8
-
-// Cancel is the only rule so far: the upstream is cancelled at once.
-const Cancel HangUp = 0
 
 // Allows reports whether the policy lets a model be used, by its name. It does
 // not allocate.
@@ -57,7 +50,7 @@ func (c *compiler) compilePolicies(root *Place) {
 			continue
 		}
 		at, e := section.Item(i), &f.Value
-		p := &Policy{HangUp: Cancel}
+		p := new(Policy)
 		c.tables.Policies = append(c.tables.Policies, p)
 		p.Name = name(c, &at, i, f.Line, &e.Name, c.policies, p)
 		p.Group = c.group(&at, "policy", p.Name, &e.Limits)
