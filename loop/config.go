@@ -26,7 +26,8 @@ type Config struct {
 // the request is refused as overloaded.
 type Ports struct {
 	Dial     func(*Dial) bool
-	Submit   func(*state.Reservation) bool // to the lane; the answer comes by Post(r.Owner.(Message))
+	Submit   func(*state.Reservation) bool // a Reserve to the lane; the answer comes by Post(r.Owner.(Message))
+	Return   func(*state.Reservation) bool // a Release to the lane, before any later Submit; no answer comes
 	Spool    Spool
 	Inflight *admit.Inflight
 	// Inflate starts to decode an answer: encoding is gzip, x-gzip or deflate,

@@ -207,7 +207,7 @@ func (l *Loop) giveBack(r *state.Reservation) {
 		return
 	}
 	r.Verb, r.Owner = state.Release, nil
-	if !l.ports.Submit(r) {
+	if !l.ports.Return(r) {
 		l.owed = append(l.owed, r)
 	}
 }
@@ -215,7 +215,7 @@ func (l *Loop) giveBack(r *state.Reservation) {
 // payOwed tries again to give back what the lane had no room for.
 func (l *Loop) payOwed() {
 	for n := len(l.owed); n > 0; n = len(l.owed) {
-		if !l.ports.Submit(l.owed[n-1]) {
+		if !l.ports.Return(l.owed[n-1]) {
 			return
 		}
 		l.owed[n-1] = nil

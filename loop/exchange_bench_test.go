@@ -83,6 +83,7 @@ func newBenchOn(tables *catalog.Tables) *bench {
 	p := Ports{
 		Dial:     func(d *Dial) bool { e.dial = d; return true },
 		Submit:   func(r *state.Reservation) bool { e.lane = append(e.lane, r); return true },
+		Return:   func(r *state.Reservation) bool { e.lane = append(e.lane, r); return true },
 		Spool:    &e.spool,
 		Inflight: admit.NewInflight(100),
 	}

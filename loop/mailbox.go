@@ -4,33 +4,42 @@ import "sync" //loop:allow the one queue by which other goroutines reach a loop
 
 // A Mailbox is a bounded queue that many goroutines put into and one owner
 // takes from. It is how loops, lanes, the dialer and workers reach each other.
-// The owner is woken once per batch: by the Put that finds the box empty.
+// The owner is woken once per batch: by the first Put behind a Take.
 type Mailbox[T any] struct {
 	mu    sync.Mutex //loop:allow held for an append or a swap, never across a call
 	items []T
+	woken bool // since the last Take
 	max   int
 	wake  func()
 }
 
-// NewMailbox makes a box for at most max items ≥ 1. wake is called by the Put
-// that makes the box non-empty, on the caller's goroutine, after the item is
-// in; it must not block.
+// NewMailbox makes a box for at most max items ≥ 1. wake is called by the
+// first Put behind a Take, on the caller's goroutine, after the item is in; it
+// must not block.
 func NewMailbox[T any](max int, wake func()) *Mailbox[T] {
 	return &Mailbox[T]{max: max, wake: wake}
 }
 
 // Put adds an item, or reports false when the box is full: the sender refuses
 // what it was about as overloaded.
-func (b *Mailbox[T]) Put(item T) bool {
+func (b *Mailbox[T]) Put(item T) bool { return b.put(item, true) }
+
+// PutQuiet adds an item without waking the owner, who finds it in front of what
+// the next Put brings: for what only matters to later items. It does wake when
+// the box is half full.
+func (b *Mailbox[T]) PutQuiet(item T) bool { return b.put(item, false) }
+
+func (b *Mailbox[T]) put(item T, urgent bool) bool {
 	b.mu.Lock()
-	n := len(b.items)
-	if n >= b.max {
+	if len(b.items) >= b.max {
 		b.mu.Unlock()
 		return false
 	}
 	b.items = append(b.items, item)
+	wake := !b.woken && (urgent || len(b.items) > b.max/2)
+	b.woken = b.woken || wake
 	b.mu.Unlock()
-	if n == 0 {
+	if wake {
 		b.wake()
 	}
 	return true
@@ -44,6 +53,7 @@ func (b *Mailbox[T]) Take(spare []T) []T {
 	b.mu.Lock()
 	batch := b.items
 	b.items = spare[:0]
+	b.woken = false
 	b.mu.Unlock()
 	return batch
 }

@@ -110,6 +110,12 @@ func newRigOn(t *testing.T, c Config, tables *catalog.Tables) *rig {
 		inflight: admit.NewInflight(100),
 	}
 	r.spool = &scriptSpool{rig: r}
+	lane := func(s *state.Reservation) bool {
+		if !r.laneFull {
+			r.lane = append(r.lane, s)
+		}
+		return !r.laneFull
+	}
 	r.loop = New(c, Ports{
 		Dial: func(d *Dial) bool {
 			if !r.dialFull {
@@ -117,13 +123,7 @@ func newRigOn(t *testing.T, c Config, tables *catalog.Tables) *rig {
 			}
 			return !r.dialFull
 		},
-		Submit: func(s *state.Reservation) bool {
-			if !r.laneFull {
-				r.lane = append(r.lane, s)
-			}
-			return !r.laneFull
-		},
-		Spool: r.spool, Inflight: r.inflight, Inflate: r.inflate,
+		Submit: lane, Return: lane, Spool: r.spool, Inflight: r.inflight, Inflate: r.inflate,
 	}, tables, func() {})
 	r.loop.wheel.init(r.nowNs)
 	return r

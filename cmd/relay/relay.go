@@ -153,6 +153,7 @@ func (r *relay) startLoops(tables *catalog.Tables) error {
 		r.loops[index] = loop.New(r.loopConfig(index), loop.Ports{
 			Dial:     x.Dial,
 			Submit:   r.lane.box.Put,
+			Return:   r.lane.box.PutQuiet, // seen before any later reservation, which is soon enough
 			Spool:    r.spool.Writer(index),
 			Inflight: r.inflight,
 			Inflate:  decoders.start,

@@ -56,7 +56,7 @@ func NewWorld(seed uint64, tables *catalog.Tables) *World {
 		Loops: 1, RequestBytesMax: 64 << 10, BudgetBytes: int64(w.pick(256<<10, 64<<20)),
 		IdlePerHostMax: w.pick(1, 4, 100), StreamIdle: 4 * time.Second, KeepAlive: time.Second, Seed: seed,
 	}
-	p := loop.Ports{Dial: w.dial, Submit: w.submit, Spool: w.spool, Inflight: w.cap}
+	p := loop.Ports{Dial: w.dial, Submit: w.submit, Return: w.submit, Spool: w.spool, Inflight: w.cap}
 	w.loop = loop.New(c, p, tables, w.wake)
 	w.after(int64(loop.TickEvery), w.tick)
 	return w
