@@ -44,7 +44,7 @@ func (d *drainDeadline) onTimer() {
 		switch c.state {
 		case receiving, running:
 			c.exchange.breakOff(wire.ShuttingDown)
-		case reading, proxying:
+		case reading, proxying, settling:
 			c.drop()
 		}
 	})

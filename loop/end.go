@@ -135,6 +135,7 @@ func (x *exchange) detach() {
 		l.metrics.BytesOut += uint64(x.answer.bodyOut)
 		if c.held {
 			c.enter(settling)
+			l.wheel.arm(&c.timer, l.nowNs+int64(l.config.StreamIdle)) // a disk that hangs must not hold it for ever
 			l.unsynced = append(l.unsynced, c)
 		} else {
 			c.after()

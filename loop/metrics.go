@@ -88,7 +88,7 @@ type Metrics struct {
 	EventsLost uint64                      // usage rows that the spool could not take
 	Panics     uint64                      // callbacks that panicked
 	BytesIn    uint64                      // from clients
-	BytesOut   uint64                      // to clients
+	BytesOut   uint64                      // of bodies, to clients
 
 	Clients       int64 // open client connections
 	Upstreams     int64 // open upstream connections, busy and idle

@@ -62,8 +62,9 @@ func TestScrape(t *testing.T) {
 	if now := &r.loop.metrics; now.Requests[fromUpstream][200] != 1 || m.Requests[fromUpstream][200] != 0 {
 		t.Error("a scrape is no copy")
 	}
-	if got := r.loop.metrics.BytesOut; got != uint64(len(c.reply().body)) {
-		t.Errorf("%d bytes out, the client has %d", got, len(c.reply().body))
+	want := len(c.reply().body) + len(unknown.reply().body)
+	if got := r.loop.metrics.BytesOut; got != uint64(want) {
+		t.Errorf("%d bytes out, the clients have %d", got, want)
 	}
 	hog.close(EOF)
 	for _, s := range r.sockets {

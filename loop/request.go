@@ -176,6 +176,7 @@ func (x *exchange) refuse(e wire.Error, message, param string, retryNs int64) {
 	}
 	l.metrics.Errors[e]++
 	l.scratch = wire.AppendError(l.scratch[:0], x.route.Shape, e, message, param, x.requestID())
+	x.answer.bodyOut = int64(len(l.scratch))
 	status := e.Status(x.route.Shape)
 	out := c.room(512 + len(l.scratch))
 	out = x.appendErrorHead(out, status, e, len(l.scratch), retryNs)

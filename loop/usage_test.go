@@ -210,6 +210,29 @@ func TestSynced(t *testing.T) {
 	}
 }
 
+// TestSyncHangs: a sync that never ends costs the clients that wait for it
+// after a while, and those that are left at the end of a drain.
+func TestSyncHangs(t *testing.T) {
+	for _, end := range []func(*rig){
+		func(r *rig) { r.pass(r.loop.config.StreamIdle + time.Second) },
+		func(r *rig) { r.post(Drain{AfterNs: int64(time.Second)}); r.pass(2 * time.Second) },
+	} {
+		r := newRig(t)
+		r.spool.slow = true
+		a, ua := r.exchange(post(chatPath, chatAsk))
+		serve(ua)
+		if a.out != "" || a.closed {
+			t.Errorf("before the sync: %q, closed %t", a.out, a.closed)
+		}
+		end(r)
+		if !a.closed || a.out != "" {
+			t.Errorf("closed %t, %q", a.closed, a.out)
+		}
+		r.spool.sync(1)
+		r.end()
+	}
+}
+
 // TestSyncedEverything: refusals, models, cuts and closes wait as well, and
 // clients that leave meanwhile are no trouble.
 func TestSyncedEverything(t *testing.T) {

@@ -50,7 +50,8 @@ const FaultCount = int(faultsEnd)
 // Again says where another attempt may be made.
 type Again uint8
 
-// The places for another attempt.
+// The places for another attempt. The loop acts on Fresh; what could go
+// elsewhere is told to the caller so far.
 const (
 	Never     Again = iota // the host may have worked, or it would be the same everywhere
 	Fresh                  // the same binding and host key, on a new connection
