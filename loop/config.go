@@ -44,8 +44,13 @@ type Spool interface {
 	SyncedTo() int64 // all records up to here are durable
 }
 
-// TickEvery is how often the driver calls Tick.
-const TickEvery = 10 * time.Millisecond
+// How often the driver calls Tick: TickEvery while output waits to be taken,
+// which only a tick can tell, and TickQuiet else. So a timer may be late by
+// TickQuiet; an idle process is not woken for nothing.
+const (
+	TickEvery = 10 * time.Millisecond
+	TickQuiet = 100 * time.Millisecond
+)
 
 // Tables is a Message that gives a loop a new generation of the catalog.
 type Tables struct{ Tables *catalog.Tables }

@@ -60,6 +60,7 @@ type Reactor struct {
 	refusals   turnstile
 
 	life     context.Context // ends when Stop begins
+	hurry    chan struct{}   // holds one: a loop has come into a hurry
 	endLife  context.CancelFunc
 	running  sync.WaitGroup // goroutines that end by life
 	stopOnce sync.Once
@@ -80,6 +81,7 @@ func Start(o Options, build func(r *Reactor, index int, wake func()) Core) (*Rea
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	r.life, r.endLife = context.WithCancel(context.Background())
+	r.hurry = make(chan struct{}, 1)
 	r.handshakes = make(turnstile, handshakesMax)
 	r.refusals = make(turnstile, refusalsMax)
 	r.gate = newGate(o)
@@ -110,18 +112,38 @@ func (r *Reactor) spawn(f func()) {
 	}()
 }
 
-// tickAll posts a tick to every loop that has run its last one.
+// tickAll posts ticks: to every loop each TickQuiet, and to those that are in a
+// hurry each TickEvery.
 func (r *Reactor) tickAll() {
-	ticker := time.NewTicker(loop.TickEvery)
+	every := loop.TickQuiet
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	for {
+	for last := time.Now(); ; {
+		want := every
 		select {
 		case <-r.life.Done():
 			return
-		case <-ticker.C:
-			for _, l := range r.shards {
-				l.postTick()
+		case <-r.hurry:
+			want = loop.TickEvery
+		case now := <-ticker.C:
+			all := now.Sub(last) >= loop.TickQuiet-loop.TickEvery/2
+			if all {
+				last = now
 			}
+			want = loop.TickQuiet
+			for _, l := range r.shards {
+				hurried := l.hurried.Load()
+				if hurried {
+					want = loop.TickEvery
+				}
+				if all || hurried {
+					l.postTick()
+				}
+			}
+		}
+		if want != every {
+			every = want
+			ticker.Reset(every)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type shard struct {
 	cipher   []byte    // encrypted text of the current write
 
 	mail     atomic.Uint32 // mailState
+	hurried  atomic.Bool   // something waits that only ticks attend to
 	tickedNs atomic.Int64  // when the outstanding tick was posted; 0 = none
 	enrolls  chan enrollment
 	counts   shardCounters
@@ -132,6 +133,9 @@ func (t tickTask) Run(context.Context) error {
 	l.counts.lag.add(l.r.monoNs() - l.tickedNs.Load())
 	l.handle(workTick, nil)
 	l.notifyDrained()
+	if len(l.draining) == 0 && len(l.attended) == 0 {
+		l.hurried.Store(false)
+	}
 	l.tickedNs.Store(0)
 	return nil
 }
@@ -244,6 +248,17 @@ func (l *shard) settle() {
 		}
 	}
 	l.due = l.due[:0]
+}
+
+// inHurry asks for ticks each TickEvery, until nothing waits for them.
+func (l *shard) inHurry() {
+	if l.hurried.Swap(true) {
+		return
+	}
+	select {
+	case l.r.hurry <- struct{}{}:
+	default: // known already
+	}
 }
 
 // notifyDrained answers NotifyDrained where output is low.

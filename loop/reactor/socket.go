@@ -106,6 +106,7 @@ func (s *socket) watchDrain() {
 	if !s.drainWatched {
 		s.drainWatched = true
 		s.shard.draining = append(s.shard.draining, s)
+		s.shard.inHurry()
 	}
 }
 
@@ -236,6 +237,7 @@ func (s *socket) needTick() {
 	if !s.attending {
 		s.attending = true
 		s.shard.attended = append(s.shard.attended, s)
+		s.shard.inHurry()
 	}
 }
 
