@@ -46,7 +46,8 @@ const (
 const (
 	idleRotate   = 60 * time.Second // without new frames, then the next one opens a segment
 	retryEvery   = time.Second      // after a failure to make or sync a segment
-	choreEvery   = time.Second      // the syncing goroutine's wakeups when Options.Sync is 0
+	choreEvery   = time.Second      // the syncing goroutine's wakeups when it rests, or Options.Sync is 0
+	restAfter    = time.Second      // without anything to sync it rests
 	keepEvery    = 5 * time.Second  // between looks at the size of the spool
 	recoverEvery = 30 * time.Second // between looks for runs whose owner has died
 	tailPoll     = 200 * time.Millisecond

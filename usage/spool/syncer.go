@@ -35,6 +35,8 @@ func (s *syncer) run() {
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
+	active := time.Now() // when there was something to sync, last
+	resting := false
 	for {
 		select {
 		case <-s.stop:
@@ -43,8 +45,32 @@ func (s *syncer) run() {
 		case <-ticker.C:
 		case <-s.writer.wake:
 		}
-		s.round(time.Now())
+		now, before := time.Now(), s.writer.synced.Load()
+		s.round(now)
+		if s.writer.synced.Load() > before || s.failing {
+			active = now
+		}
+		if rest := now.Sub(active) > restAfter && s.rest(); rest != resting {
+			resting = rest
+			if rest {
+				ticker.Reset(max(every, choreEvery))
+			} else {
+				ticker.Reset(every)
+			}
+		}
 	}
+}
+
+// rest asks the writer to wake this goroutine with its next record, and reports
+// false when there is one already: an idle process is not woken every few
+// milliseconds to find nothing to sync.
+func (s *syncer) rest() bool {
+	s.writer.resting.Store(true)
+	if s.written() > s.writer.synced.Load() {
+		s.writer.resting.Store(false)
+		return false
+	}
+	return true
 }
 
 // last is the round after the loop has stopped.
@@ -272,7 +298,7 @@ func (s *syncer) create(now time.Time) *segment {
 	s.writer.counters.writeErrors.Add(1)
 	s.retry = now.Add(retryEvery)
 	if !s.quiet {
-		s.log.Error("spool: no room for a reserve, nothing is admitted until there is",
+		s.log.Error("spool: no room for a reserve, no admission is recorded until there is",
 			"loop", s.writer.loop, "full", s.writer.options.Full.String(), "error", err)
 		s.quiet = true
 	}

@@ -25,11 +25,12 @@ type Writer struct {
 	ring     ring
 
 	// The meeting points.
-	synced atomic.Int64             //loop:allow position up to which all is durable; stored by the syncing goroutine
-	next   atomic.Pointer[segment]  //loop:allow an empty segment with a reserve, for whoever takes it first
-	moved  atomic.Pointer[handover] //loop:allow where to go on after a failed sync
-	dry    atomic.Bool              //loop:allow no reserve stands behind the current segment: admit nothing
-	wake   chan struct{}            // one token; the syncing goroutine waits on it
+	synced  atomic.Int64             //loop:allow position up to which all is durable; stored by the syncing goroutine
+	next    atomic.Pointer[segment]  //loop:allow an empty segment with a reserve, for whoever takes it first
+	moved   atomic.Pointer[handover] //loop:allow where to go on after a failed sync
+	resting atomic.Bool              //loop:allow the syncing goroutine sleeps until it is called
+	dry     atomic.Bool              //loop:allow no reserve stands behind the current segment: admit nothing
+	wake    chan struct{}            // one token; the syncing goroutine waits on it
 }
 
 // A segment is one file of a stream while it is written.
@@ -173,7 +174,17 @@ func (w *Writer) write(n int) error {
 	w.ring.push(w.position, w.buffer[headerBytes:headerBytes+n], w.synced.Load())
 	w.position += int64(n)
 	s.end.Store(w.position)
+	if w.resting.Load() { // behind end: see syncer.rest
+		w.rouse()
+	}
 	return nil
+}
+
+// rouse wakes a syncing goroutine that rests.
+func (w *Writer) rouse() {
+	if w.resting.Swap(false) {
+		w.call()
+	}
 }
 
 // enterNext leaves the current segment for the next one, and reports false if
