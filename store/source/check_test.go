@@ -303,7 +303,8 @@ func TestCheckWholeFile(t *testing.T) {
 		{"not text", "\xff\xfe\x00", 0, "is not YAML"},
 		{"hosts missing", "models: []\n", 0, "must hold at least one entry"},
 		{"section broken", "hosts: 5\n", 1, "must be a list"},
-		{"too long", strings.Repeat("#", fileBytesMax+1), 0, "is 67108865 bytes long; allowed are 67108864"},
+		{"too many entries", "hosts: [" + strings.Repeat("0,", entriesMax+1) + "]", 1, "holds 1000001 entries; allowed are at most 1000000"},
+		{"too long", strings.Repeat("#", fileBytesMax+1), 0, "is longer than 67108864 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tables, problems := Check([]byte(tt.in))

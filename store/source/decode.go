@@ -19,7 +19,7 @@ import (
 func decode(text []byte, problems *catalog.Problems) (doc *catalog.Document) {
 	var root catalog.Place
 	if len(text) > fileBytesMax {
-		problems.Error(root, 0, "is %d bytes long; allowed are %d", len(text), fileBytesMax)
+		problems.Error(root, 0, "is longer than %d bytes", fileBytesMax)
 		return nil
 	}
 	node, line, wrong := parse(text)
@@ -177,6 +177,9 @@ func state(wrong string) catalog.FieldState {
 func (d *decoder) list(at *catalog.Place, n *yaml.Node, out reflect.Value) (wrong string) {
 	if n.Kind != yaml.SequenceNode || n.Tag != "!!seq" {
 		return "must be a list; an empty one is []"
+	}
+	if len(n.Content) > entriesMax {
+		return fmt.Sprintf("holds %d entries; allowed are at most %d", len(n.Content), entriesMax)
 	}
 	out.Set(reflect.MakeSlice(out.Type(), len(n.Content), len(n.Content)))
 	texts := out.Type().Elem() == reflect.TypeFor[catalog.Field[string]]()

@@ -96,13 +96,19 @@ func (f *File) read() (text []byte, seen fs.FileInfo, err error) {
 	if seen.Size() > fileBytesMax {
 		return nil, seen, fmt.Errorf("is %d bytes long; allowed are %d", seen.Size(), fileBytesMax)
 	}
-	file, err := os.Open(f.path)
+	text, err = ReadFile(f.path)
+	return text, seen, err
+}
+
+// ReadFile returns the bytes of a catalog, from a file or a pipe. Of one that
+// is too long it returns no more than Check needs to refuse it.
+func ReadFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
 	if err != nil {
-		return nil, seen, err
+		return nil, err
 	}
 	defer func() { _ = file.Close() }() // nothing was written
-	text, err = io.ReadAll(io.LimitReader(file, fileBytesMax+1))
-	return text, seen, err
+	return io.ReadAll(io.LimitReader(file, fileBytesMax+1))
 }
 
 // A reason is why the file is read again.
@@ -137,6 +143,9 @@ func (f *File) reload(why reason, apply func(*catalog.Tables)) {
 	case c.tables == nil:
 		f.refuse(why, id, listing(f.path, c.problems, false, statusLinesMax), catalog.Errors(c.problems))
 	case id == f.live:
+		if f.refused != (identity{}) {
+			slog.Info("catalog is again what is live", "path", f.path, "generation", f.generation, "revision", c.revision)
+		}
 		f.refused = identity{}
 		f.mu.Lock()
 		f.status.LastError, f.status.LastErrorAt = "", time.Time{}

@@ -9,6 +9,7 @@ const (
 	fileBytesMax   = 64 << 20  // of a catalog
 	secretFileMax  = 16 << 10  // bytes of a file that a secret is read from; catalog allows less
 	aliasNodesMax  = 1_000_000 // values reached through YAML aliases: a few lines could stand for billions
+	entriesMax     = 1_000_000 // of a list before it is looked at; catalog allows no list more
 	fieldBytesMax  = 32        // of an unknown field name repeated in a problem
 	openLinesMax   = 100       // problems in the error of Open
 	statusLinesMax = 20        // problems in Status.LastError and in one log line

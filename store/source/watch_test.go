@@ -232,6 +232,9 @@ func TestWatchRefusesBad(t *testing.T) {
 	if s.Generation != 2 || s.Reloads != 1 || len(w.applied) > 0 {
 		t.Errorf("status is %+v", s)
 	}
+	if n := strings.Count(logs.String(), "catalog is again what is live"); n != 1 {
+		t.Errorf("the end of the error is logged %d times", n)
+	}
 }
 
 func TestReload(t *testing.T) {
