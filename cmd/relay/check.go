@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"relay/store/catalog"
 	"relay/store/source"
@@ -16,7 +15,7 @@ type checkCommand struct {
 
 // Run is the command.
 func (c *checkCommand) Run(s streams) error {
-	text, err := os.ReadFile(c.File)
+	text, err := source.ReadFile(c.File)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ func startRelay(settings *Settings, log *slog.Logger) (*relay, error) {
 		if r.reactor != nil {
 			r.reactor.Stop()
 		}
+		if r.control != nil {
+			r.control.Close() // before its socket is closed, which it would report as a fault
+		}
 		r.sockets.close()
 		if r.spool != nil {
 			_ = r.spool.Close()
@@ -221,7 +224,6 @@ func (r *relay) watch() {
 	defer r.watching.Done()
 	err := r.file.Watch(r.life, func(t *catalog.Tables) {
 		r.tell(r.life, r.loops, loop.Tables{Tables: t})
-		r.log.Info("catalog live", "generation", t.Generation, "revision", t.Revision)
 	})
 	if err != nil && r.life.Err() == nil {
 		r.log.Error("the catalog file is no longer watched: reloads need a restart", "error", err.Error())

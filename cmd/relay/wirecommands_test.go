@@ -126,6 +126,9 @@ func TestWireInitAndCheck(t *testing.T) {
 	if out, code := runBinary(t, nil, "check", filepath.Join(folder, "none")); code != 1 || out == "" {
 		t.Errorf("check of nothing: %d %q", code, out)
 	}
+	if out, code := runBinary(t, nil, "check", "/dev/zero"); code != 1 || !strings.Contains(out, "is longer than") {
+		t.Errorf("check of a file without end: %d %q", code, out)
+	}
 	out, code = runBinary(t, nil, "keys", "mint")
 	m := regexp.MustCompile(`^key: (\S+)\nsha256: (\S+)\n$`).FindStringSubmatch(out)
 	if code != 0 || m == nil || fmt.Sprintf("%x", sha256.Sum256([]byte(m[1]))) != m[2] {
@@ -168,7 +171,7 @@ func TestWireStartFails(t *testing.T) {
 		out, code := runBinary(t, env, "serve")
 		var complaints []string
 		for line := range strings.Lines(out) {
-			if !strings.HasPrefix(line, "{") {
+			if !strings.HasPrefix(line, "{") || strings.Contains(line, `"ERROR"`) {
 				complaints = append(complaints, line)
 			}
 		}

@@ -48,6 +48,9 @@ func TestWireReload(t *testing.T) {
 	g.writeCatalog(good)
 	await("a good one again", func() bool { r := g.readiness(); return r.Generation == 3 && r.LastError == "" })
 	wantError(t, "at the end", g.call("POST", chatPath, keyWide, body), chatPath, 404)
+	if n := strings.Count(g.log.text(), `"msg":"catalog live"`); n != 3 {
+		t.Errorf("3 generations are logged %d times", n)
+	}
 }
 
 // TestWireReloadTakesKeysAway removes a key while a stream of it runs: the
