@@ -58,6 +58,17 @@ func (b *Mailbox[T]) Take(spare []T) []T {
 	return batch
 }
 
+// Due is how many items wait for an owner who was woken: 0 while all that is
+// there was put quietly.
+func (b *Mailbox[T]) Due() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.woken {
+		return 0
+	}
+	return len(b.items)
+}
+
 // Len is how many items wait.
 func (b *Mailbox[T]) Len() int {
 	b.mu.Lock()

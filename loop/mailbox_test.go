@@ -114,12 +114,15 @@ func TestMailboxQuiet(t *testing.T) {
 	b := NewMailbox[int](8, func() { wakes++ })
 	b.PutQuiet(1)
 	b.PutQuiet(2)
-	if wakes != 0 || b.Len() != 2 {
-		t.Fatalf("%d wakes, %d items", wakes, b.Len())
+	if wakes != 0 || b.Len() != 2 || b.Due() != 0 {
+		t.Fatalf("%d wakes, %d items, %d due", wakes, b.Len(), b.Due())
 	}
 	b.Put(3)
 	b.Put(4)
 	b.PutQuiet(5)
+	if b.Due() != 5 {
+		t.Errorf("%d due behind a wake", b.Due())
+	}
 	if got := b.Take(nil); wakes != 1 || !slices.Equal(got, []int{1, 2, 3, 4, 5}) {
 		t.Errorf("%d wakes, batch %v", wakes, got)
 	}

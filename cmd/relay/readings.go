@@ -43,7 +43,7 @@ func (r *relay) inflightReadings() []control.Reading {
 		{Name: "inflight_limit", Help: "The cap of requests in flight. What was derived or set?",
 			Value: func() float64 { _, limit := r.inflight.Load(); return float64(limit) }},
 		{Name: "lane_pending", Help: "Reservations that wait to be counted. Does the lane keep up?",
-			Value: func() float64 { return float64(r.lane.box.Len()) }},
+			Value: func() float64 { return float64(r.lane.box.Due()) }},
 	}
 }
 
