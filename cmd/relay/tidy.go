@@ -15,7 +15,7 @@ const (
 	tidyLook       = 5 * time.Second  // between looks
 	tidyEvery      = 10 * time.Second // least time between collections
 	tidyCPUPercent = 25               // of all Ps; a process that works more is left alone
-	tidyBytesMin   = 8 << 20          // less garbage is not worth a collection
+	tidyBytesMin   = 4 << 20          // less garbage is not worth a collection
 )
 
 // tidy collects garbage and gives memory back to the system while there is
