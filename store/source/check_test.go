@@ -52,7 +52,7 @@ models:
       - {host: openai, upstream_model: gpt-5, priority: 0, weight: 1}
     price: {input: 1.25, cached_input: 0.125, cache_write_5m: 1.5, cache_write_1h: 2, output: 10, audio: 40, web_search: 0.01, request: 0.000000001}
     flags: []
-    max_output_tokens: 16384
+    # max_output_tokens: 16384
 policies:
   - name: default
     models: [gpt-5, "claude-*"]
@@ -107,7 +107,7 @@ func TestCheckGood(t *testing.T) {
 		t.Errorf("host is %+v", claude)
 	}
 	m := tables.Models[0]
-	if m.Bindings[0].Host != openai || m.Bindings[1].UpstreamModel != "4.10" || m.Bindings[1].Price.Input != 3_000_000 || m.MaxOutputTokens != 16384 {
+	if m.Bindings[0].Host != openai || m.Bindings[1].UpstreamModel != "4.10" || m.Bindings[1].Price.Input != 3_000_000 {
 		t.Errorf("model is %+v", m)
 	}
 	if want := (catalog.Price{Input: 1_250_000, CachedInput: 125_000, CacheWrite5m: 1_500_000, CacheWrite1h: 2_000_000, Output: 10_000_000,
@@ -208,6 +208,7 @@ var problemCases = []struct {
 	{"fallback", "fallback: []", "fallback: [gpt-5]", "policies[0].fallback", "no other model is tried", true},
 	{"rescue", "rescue: off", "rescue: hold", "policies[0].rescue", "hold is not enforced by this version", true},
 	{"hang-up", "on_hangup: cancel", "on_hangup: drain", "policies[0].on_hangup", "drain is not enforced by this version", true},
+	{"output of a model", "# max_output_tokens", "max_output_tokens", "models[0].max_output_tokens", "has no effect in this version", true},
 	{"flag of a model", "    flags: []", "    flags: [reasoning: adaptive]", "models[0].flags[0]", "reasoning: adaptive has no effect", true},
 	{"unknown flag", "[no_stream_options]", "[no_stream]", "hosts[0].flags[0]", "is none of: no_stream_options", false},
 	{"stored", `"file:SECRET_FILE"`, "stored:OPENAI", "hosts[0].keys[1].value", "stored: is not enforced by this version", true},
