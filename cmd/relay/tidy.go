@@ -46,14 +46,17 @@ func tidy(ctx context.Context) {
 
 // littered reports whether a collection is worth its work: there is garbage of
 // half the size of what lives, so its cost is that of a GOGC of 50 at most.
+// Memory that an earlier collection freed and did not give back counts too:
+// what died right behind one is only found by the next, minutes later.
 func littered() bool {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
 		{Name: "/gc/heap/live:bytes"},
 	}
 	metrics.Read(samples)
-	objects, live := samples[0].Value.Uint64(), samples[1].Value.Uint64()
-	return objects > live+max(live/2, tidyBytesMin)
+	objects, free, live := samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()
+	return objects+free > live+max(live/2, tidyBytesMin)
 }
 
 // cpuTime is what the process has used so far.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -31,5 +32,24 @@ func TestTidy(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the garbage still lies there")
 		}
+	}
+}
+
+// TestTidyGivesBack sees memory that a collection freed and kept.
+func TestTidyGivesBack(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100_000))
+	keep = make([]byte, 64<<20)
+	for i := 0; i < len(keep); i += 4096 {
+		keep[i] = 1 // has to be there to be given back
+	}
+	runtime.GC() // while it lives
+	keep = nil
+	runtime.GC()
+	if !littered() {
+		t.Fatal("64 MiB that were freed and not given back are not seen")
+	}
+	debug.FreeOSMemory()
+	if littered() {
+		t.Error("littered although all was given back")
 	}
 }
