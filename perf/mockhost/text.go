@@ -15,7 +15,7 @@ type speech struct {
 const sentences = "Hello from the mock provider. I answer from memory, cost nothing, and never tire of the same question. " +
 	"Your request arrived whole, was counted to the last token, and is on its way back to you now. " +
 	"Ask me about the weather with a tool at hand and I will call it. " +
-	"Add a scenario behind a colon in the model name and I will fail in the way that you choose. " +
+	"Add a scenario to the address, such as ?mock=status=503, and I will fail in the way that you choose. " +
 	"Until then there is little to do but to look out of the window, where a slow river carries leaves past an old mill, " +
 	"a heron stands on one leg, and the afternoon light lies warm on the stones. "
 
