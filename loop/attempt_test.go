@@ -18,6 +18,9 @@ func reusedPair(r *rig) (c, u *scriptSocket) {
 	return c, u
 }
 
+// goodbye408 is what some hosts send before they close an idle connection.
+const goodbye408 = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
 // TestStaleReuse: a request on a reused connection that was dead already is
 // made again, once, on a new connection, and only when no host can have seen it.
 func TestStaleReuse(t *testing.T) {
@@ -32,6 +35,8 @@ func TestStaleReuse(t *testing.T) {
 		{"FIN after it was acknowledged", func(_ *rig, u *scriptSocket) { u.reached = true; u.close(EOF) }, false, upstream.ResetAfterSend},
 		{"reset after it was acknowledged", func(_ *rig, u *scriptSocket) { u.reached = true; u.close(Reset) }, false, upstream.ResetAfterSend},
 		{"late reset", func(r *rig, u *scriptSocket) { r.pass(2 * time.Second); u.close(Reset) }, false, upstream.ResetAfterSend},
+		{"408 said to an idle connection", func(_ *rig, u *scriptSocket) { u.send(goodbye408) }, true, upstream.StaleReuse},
+		{"408 after it was acknowledged", func(_ *rig, u *scriptSocket) { u.reached = true; u.send(goodbye408) }, false, upstream.BadAnswer},
 		{"after one byte", func(_ *rig, u *scriptSocket) { u.send("H"); u.close(Reset) }, false, upstream.Truncated},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

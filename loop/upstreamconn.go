@@ -100,6 +100,11 @@ func (u *upstreamConn) readHead(p []byte) (used bool) {
 		head := p[:n]
 		p = p[n:]
 		u.progress = httpparse.Progress{}
+		if l.response.Status == 408 && u.lateGoodbye() {
+			u.heard = false // what came was said before the request, not to it
+			x.fail(upstream.StaleReuse)
+			return true
+		}
 		if l.response.Status >= 200 {
 			u.startBody(head, p)
 			return true
@@ -110,6 +115,13 @@ func (u *upstreamConn) readHead(p []byte) (used bool) {
 			return true
 		}
 	}
+}
+
+// lateGoodbye reports whether a 408 that closes was on its way before the host
+// could see the request: some hosts send it on idle connections
+// (RFC 9110 §15.5.9), and there it is no answer.
+func (u *upstreamConn) lateGoodbye() bool {
+	return u.attempt.reused && !u.loop.response.KeepAlive && !u.reached()
 }
 
 // startBody takes the answer's head and what came of its body.
