@@ -105,12 +105,11 @@ func take(ctx context.Context, o *Options, name string) (Step, error) {
 	sampling, stop := context.WithCancel(ctx)
 	defer stop()
 	var sampler sync.WaitGroup
+	mix := o.Setup.Mix(t)
+	mix.Stream, mix.BodyBytesExact = o.Stream, o.BodyBytes
 	load, err := openloop.Run(ctx, openloop.Options{
 		Addr: t.Addr, Rate: o.Rate, WarmUp: o.WarmUp, Hold: o.Hold, Connections: o.Connections,
-		Mix: openloop.Mix{
-			Host: t.Addr, Keys: o.Setup.Keys(), ChatModel: "gpt-mock", MessagesModel: "claude-mock",
-			Stream: o.Stream, BodyBytesExact: o.BodyBytes,
-		},
+		Mix: mix,
 		HoldBegin: func() {
 			r.read(t, o, &r.begin, &r.mockBegin)
 			sampler.Go(func() { r.sample(sampling, t) })

@@ -61,7 +61,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer t.Close()
-	mix := openloop.Mix{Host: t.Addr, Keys: o.Setup.Keys(), ChatModel: "gpt-mock", MessagesModel: "claude-mock", BodyBytesExact: bodyBytes}
+	mix := o.Setup.Mix(t)
+	mix.BodyBytesExact = bodyBytes
 	if err := t.WarmUp(ctx, mix, o.Connections); err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer t.Close()
-	mix := openloop.Mix{Host: t.Addr, Keys: o.Setup.Keys(), ChatModel: "gpt-mock", MessagesModel: "claude-mock"}
+	mix := o.Setup.Mix(t)
 	if err := t.WarmUp(ctx, mix, warmUpRequests); err != nil {
 		return nil, err
 	}

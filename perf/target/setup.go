@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"relay/perf/openloop"
 )
 
 // A Setup says how targets are started.
@@ -61,4 +63,10 @@ func (s Setup) Keys() []string {
 		keys[i] = RelayKey(i)
 	}
 	return keys
+}
+
+// Mix is the usual load on a target of the setup: both request types, over all
+// relay keys.
+func (s Setup) Mix(t *Target) openloop.Mix {
+	return openloop.Mix{Host: t.Addr, Keys: s.Keys(), ChatModel: "gpt-mock", MessagesModel: "claude-mock"}
 }
