@@ -46,6 +46,5 @@ const (
 	requestIDMax    = 128 // bytes of X-Request-ID
 	modelNameMax    = 256 // bytes of a model name in a body
 	upstreamIDMax   = 64  // bytes kept of the upstream's request id
-	credentialMax   = 512 // bytes of a relay key
 	textScratchKept = 4 << 10
 )
