@@ -10,7 +10,7 @@ import (
 // violation: whoever adds one says here where it stands.
 var arrows = map[string][]string{
 	"cmd":                   {},
-	"cmd/relay":             {"cmd/relay/control", "loop/...", "admit", "upstream/...", "httpparse", "usage/...", "store/...", "perf/mockhost"},
+	"cmd/relay":             {"cmd/relay/control", "loop/...", "admit", "upstream/...", "httpparse", "usage/...", "store/...", "perf/mockhost", "perf/hostcheck"},
 	"cmd/relay/conformance": {"perf/mockhost"},
 	"cmd/relay/control":     {"loop", "loop/reactor", "admit", "upstream", "upstream/wire", "usage", "usage/spool", "store/catalog", "store/source"},
 	"cmd/relay-perf":        {"perf/...", "loop/...", "admit", "upstream/...", "httpparse", "usage/...", "store/..."},

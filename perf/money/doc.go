@@ -1,0 +1,3 @@
+// Package money holds the records that a gateway has left behind against what
+// its callers have seen.
+package money
