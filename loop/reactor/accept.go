@@ -111,30 +111,49 @@ func (a *listener) enter(c *net.TCPConn, index int) {
 		a.offer(c, s)
 		return
 	}
-	if !a.r.handshakes.take() {
-		a.r.counts.handshakesFull.Add(1)
+	g := a.usher(c)
+	if g == nil {
 		_ = c.Close()
 		w.left()
 		return
 	}
 	a.r.spawn(func() {
-		defer a.r.handshakes.give()
-		if err := a.greet(c, s, w); err != nil {
+		err := a.greet(g, s, w)
+		switch {
+		case !g.leave(): // counted there
+		case err != nil:
 			a.r.counts.handshakesFailed.Add(1)
-			_ = c.Close()
-			w.left()
+		default:
+			a.r.counts.handshakesDone.Add(1)
+			a.offer(c, s)
 			return
 		}
-		a.r.counts.handshakesDone.Add(1)
-		a.offer(c, s)
+		_ = c.Close()
+		w.left()
 	})
 }
 
+// usher waits for room in the lobby. Who stands in front of it is held up, but
+// not for long: every guest falls silent in its turn, or is done. It returns
+// nil when accepting ends.
+func (a *listener) usher(c *net.TCPConn) *guest {
+	for {
+		if g := a.r.lobby.enter(c); g != nil {
+			return g
+		}
+		select {
+		case <-a.end.Done():
+			return nil
+		case <-time.After(roomPause):
+		}
+	}
+}
+
 // greet does what comes before the first request on a TLS listener.
-func (a *listener) greet(c *net.TCPConn, s *socket, w *clientWay) error {
+func (a *listener) greet(g *guest, s *socket, w *clientWay) error {
 	ctx, cancel := context.WithTimeout(a.r.life, handshakeTimeout)
 	defer cancel()
-	peer, conn, wire, err := a.handshake(ctx, c)
+	peer, conn, wire, err := a.handshake(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -147,7 +166,8 @@ func (a *listener) greet(c *net.TCPConn, s *socket, w *clientWay) error {
 
 // handshake reads the PROXY header if there must be one, and runs the TLS
 // handshake. peer is the zero value if no header names one.
-func (a *listener) handshake(ctx context.Context, c *net.TCPConn) (peer netip.AddrPort, conn *tls.Conn, w *wire, err error) {
+func (a *listener) handshake(ctx context.Context, g *guest) (peer netip.AddrPort, conn *tls.Conn, w *wire, err error) {
+	c := g.conn
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	var early []byte
@@ -157,6 +177,7 @@ func (a *listener) handshake(ctx context.Context, c *net.TCPConn) (peer netip.Ad
 		}
 	}
 	w = newWire(c, early)
+	w.guest = g
 	conn = tls.Server(w, a.tls)
 	if err = conn.Handshake(); err != nil {
 		return peer, nil, nil, err

@@ -23,6 +23,7 @@ func serverConfig(o ListenOptions) (*tls.Config, error) {
 	if config.NextProtos == nil {
 		config.NextProtos = []string{"http/1.1"}
 	}
+	config.GetConfigForClient = tellHello(config.GetConfigForClient)
 	if o.CertFile == "" && o.KeyFile == "" {
 		return config, nil
 	}
@@ -33,6 +34,18 @@ func serverConfig(o ListenOptions) (*tls.Config, error) {
 	config.Certificates = nil
 	config.GetCertificate = k.get
 	return config, nil
+}
+
+// tellHello makes a tls.Config.GetConfigForClient that tells the lobby of each
+// ClientHello, and then does what next does.
+func tellHello(next func(*tls.ClientHelloInfo) (*tls.Config, error)) func(*tls.ClientHelloInfo) (*tls.Config, error) {
+	return func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		hello.Conn.(*wire).guest.heard()
+		if next == nil {
+			return nil, nil
+		}
+		return next(hello)
+	}
 }
 
 // A certificate follows a pair of files. It is looked at by handshakes, so

@@ -34,6 +34,13 @@ const (
 	// handshakesMax is how many inbound handshakes (TLS, PROXY before TLS) run
 	// at the same time; with dialsMax it makes 1,024.
 	handshakesMax = 512
+	// silenceMin is how long a client may always say nothing in its handshake;
+	// then it makes room when others wait. So handshakesMax clients in this time,
+	// 2,500 a second, come in whatever the others do.
+	silenceMin = 200 * time.Millisecond
+	// roomPause is the wait between tries to find room for a handshake; the
+	// kernel's queue holds what comes meanwhile.
+	roomPause = 5 * time.Millisecond
 	// handshakeTimeout is for one handshake, in or out.
 	handshakeTimeout = 5 * time.Second
 	// refusalsMax is how many refused clients are answered at the same time;

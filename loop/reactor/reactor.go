@@ -56,8 +56,8 @@ type Reactor struct {
 	dialer  *dialer
 	counts  counters
 
-	handshakes turnstile
-	refusals   turnstile
+	lobby    *lobby
+	refusals turnstile
 
 	life     context.Context // ends when Stop begins
 	hurry    chan struct{}   // holds one: a loop has come into a hurry
@@ -82,7 +82,7 @@ func Start(o Options, build func(r *Reactor, index int, wake func()) Core) (*Rea
 	}
 	r.life, r.endLife = context.WithCancel(context.Background())
 	r.hurry = make(chan struct{}, 1)
-	r.handshakes = make(turnstile, handshakesMax)
+	r.lobby = newLobby(handshakesMax)
 	r.refusals = make(turnstile, refusalsMax)
 	r.gate = newGate(o)
 	r.dialer = newDialer(r)

@@ -44,11 +44,12 @@ func (a *listener) tellRefusal(ctx context.Context, c *net.TCPConn) {
 			return
 		}
 	} else {
-		if !a.r.handshakes.take() {
+		g := a.r.lobby.enter(c)
+		if g == nil {
 			return
 		}
-		defer a.r.handshakes.give()
-		_, conn, _, err := a.handshake(ctx, c)
+		defer g.leave()
+		_, conn, _, err := a.handshake(ctx, g)
 		if err != nil {
 			return
 		}

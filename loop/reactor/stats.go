@@ -37,10 +37,10 @@ type Stats struct {
 	EnrollFailed    uint64 // accepted connections that their loop could not take
 	EnrollFull      uint64 // closed because too many waited for their loop
 
-	Handshakes       int // inbound handshakes that run, now
-	HandshakesDone   uint64
-	HandshakesFailed uint64
-	HandshakesFull   uint64 // clients closed because too many ran
+	Handshakes        int // inbound handshakes that run, now
+	HandshakesDone    uint64
+	HandshakesFailed  uint64
+	HandshakesEvicted uint64 // silent ones that were closed because others wanted their place
 
 	Dialing int // dials that run, now
 	Dials   [loop.DialExhausted + 1]uint64
@@ -58,11 +58,11 @@ type LoopStats struct {
 
 // counters are those that no single loop owns.
 type counters struct {
-	accepted, queued, refused                        atomic.Uint64
-	acceptExhausted, acceptFailed, untrusted         atomic.Uint64
-	enrollFailed, enrollFull                         atomic.Uint64
-	handshakesDone, handshakesFailed, handshakesFull atomic.Uint64
-	dials                                            [loop.DialExhausted + 1]atomic.Uint64
+	accepted, queued, refused                atomic.Uint64
+	acceptExhausted, acceptFailed, untrusted atomic.Uint64
+	enrollFailed, enrollFull                 atomic.Uint64
+	handshakesDone, handshakesFailed         atomic.Uint64
+	dials                                    [loop.DialExhausted + 1]atomic.Uint64
 }
 
 // shardCounters are written by the shard's goroutine only.
@@ -95,10 +95,10 @@ func (r *Reactor) Stats() Stats {
 		Waiting: waiting, Accepted: c.accepted.Load(), Queued: c.queued.Load(), Refused: c.refused.Load(),
 		AcceptExhausted: c.acceptExhausted.Load(), AcceptFailed: c.acceptFailed.Load(), Untrusted: c.untrusted.Load(),
 		EnrollFailed: c.enrollFailed.Load(), EnrollFull: c.enrollFull.Load(),
-		Handshakes: len(r.handshakes), HandshakesDone: c.handshakesDone.Load(),
-		HandshakesFailed: c.handshakesFailed.Load(), HandshakesFull: c.handshakesFull.Load(),
+		HandshakesDone: c.handshakesDone.Load(), HandshakesFailed: c.handshakesFailed.Load(),
 		Dialing: r.dialer.count(),
 	}
+	st.Handshakes, st.HandshakesEvicted = r.lobby.count()
 	for i := range st.Dials {
 		st.Dials[i] = c.dials[i].Load()
 	}

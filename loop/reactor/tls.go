@@ -26,6 +26,7 @@ type secure struct {
 // A wire is the net.Conn under a tls.Conn.
 type wire struct {
 	real          net.Conn // nil once the loop has it
+	guest         *guest   // while an inbound handshake runs
 	early         []byte   // read from real before the handshake began
 	in            []byte   // borrowed: encrypted bytes of the current event
 	out           []byte   // encrypted bytes not given to the socket yet
@@ -91,7 +92,7 @@ func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 // secured takes c over for the loop after its handshake.
 func (s *socket) secured(c *tls.Conn, w *wire) {
 	s.tls = &secure{conn: c, wire: w}
-	s.held, w.early, w.real = w.early, nil, nil
+	s.held, w.early, w.real, w.guest = w.early, nil, nil, nil
 }
 
 // takeCipher gives the wire the shard's buffer for one call of crypto/tls, and

@@ -330,23 +330,6 @@ func TestStuckHandshakes(t *testing.T) {
 	})
 }
 
-// TestHandshakesAreBounded: past the limit a client is closed at once.
-func TestHandshakesAreBounded(t *testing.T) {
-	id := newIdentity(t, t.TempDir(), 1)
-	st := playSilent(t, Options{}, func(c *core) { c.accept = echo })
-	st.addr = st.listen(ListenOptions{TLS: &tls.Config{Certificates: []tls.Certificate{id.pair}}})
-	for range handshakesMax {
-		st.dialClient()
-	}
-	eventually(t, "all are in their handshake", func() bool { return st.r.Stats().Handshakes == handshakesMax })
-	if got, _ := io.ReadAll(st.dialClient()); len(got) != 0 {
-		t.Errorf("got %q", got)
-	}
-	if n := st.r.Stats().HandshakesFull; n != 1 {
-		t.Errorf("%d are counted", n)
-	}
-}
-
 // TestCertificateReload: a new pair of files is used without a restart; a
 // broken one is not.
 func TestCertificateReload(t *testing.T) {

@@ -74,9 +74,9 @@ func (m *reactorMetrics) families() {
 		})
 	family("handshakes_total", "Inbound handshakes by outcome. Do clients fail at TLS or at the PROXY header?", "outcome",
 		map[string]func(*reactor.Stats) uint64{
-			"ok":     func(s *reactor.Stats) uint64 { return s.HandshakesDone },
-			"failed": func(s *reactor.Stats) uint64 { return s.HandshakesFailed },
-			"full":   func(s *reactor.Stats) uint64 { return s.HandshakesFull },
+			"ok":      func(s *reactor.Stats) uint64 { return s.HandshakesDone },
+			"failed":  func(s *reactor.Stats) uint64 { return s.HandshakesFailed },
+			"evicted": func(s *reactor.Stats) uint64 { return s.HandshakesEvicted },
 		})
 	dials := map[string]func(*reactor.Stats) uint64{}
 	for i, outcome := range dialOutcomes {
