@@ -12,7 +12,7 @@ import (
 
 type readerCommand struct {
 	setupFlags
-	Targets   []string      `help:"What is measured, one after the other." default:"relay" enum:"relay,haproxy,nginx,net/http"`
+	Targets   []string      `help:"What is measured, one after the other: any of the targets of compare." default:"relay"`
 	PourMB    int64         `help:"Content of the stream, in MB." default:"200"`
 	RateMB    float64       `help:"What the client reads, in MB/s." default:"8"`
 	StopMB    int64         `help:"Where the client stops reading, in MB." default:"40"`
@@ -24,6 +24,9 @@ type readerCommand struct {
 
 // Run pours through each target and prints a table.
 func (c *readerCommand) Run(ctx context.Context) error {
+	if err := targetsKnown(c.Targets); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	const mb = 1_000_000

@@ -15,7 +15,8 @@ import (
 const (
 	openers        = 32                     // connections being opened at once
 	descriptorsOwn = 500                    // left for everything else of a process
-	settleTime     = 2 * time.Second        // between opening and measuring
+	settleTime     = 2 * time.Second        // before each reading: garbage goes back
+	warmUpMin      = 1000                   // requests, however few the connections
 	probeEvery     = 100 * time.Millisecond // of a new caller
 	bodyBytes      = 512
 )
@@ -36,7 +37,7 @@ type Result struct {
 	Opened        int
 	OpenFailed    map[string]int
 	StillOpen     int   // at the end of the hold
-	RSSBefore     int64 // bytes, after as many requests as there are connections
+	RSSBefore     int64 // bytes, after at least as many requests as there are connections
 	RSSHeld       int64
 	KiBPerIdle    float64
 	Goroutines    int // during the hold; -1 = unknown
@@ -46,25 +47,48 @@ type Result struct {
 	Probe         target.Probed
 }
 
-// Run opens the connections, holds them and closes them.
-func Run(ctx context.Context, o Options) (*Result, error) {
+// Fits says whether so many connections fit the limit of open files.
+func Fits(connections int) error {
 	limit, err := machine.RaiseDescriptors()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if o.Connections < 1 || uint64(o.Connections)+descriptorsOwn > limit {
-		return nil, fmt.Errorf("idle: %d connections: a process may have %d open files here, which is enough for 1 to %d; raise the limit (ulimit -n) for more",
-			o.Connections, limit, int(limit)-descriptorsOwn)
+	if connections < 1 || uint64(connections)+descriptorsOwn > limit {
+		return fmt.Errorf("idle: %d connections: a process may have %d open files here, which is enough for 1 to %d; raise the limit (ulimit -n) for more",
+			connections, limit, int(limit)-descriptorsOwn)
+	}
+	return nil
+}
+
+// Run opens the connections, holds them and closes them.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if o.Hold <= 0 {
+		return nil, fmt.Errorf("idle: a hold of %v: want more than 0", o.Hold)
+	}
+	if err := Fits(o.Connections); err != nil {
+		return nil, err
 	}
 	t, err := o.Setup.Start(ctx, o.Target)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
+	r, err := run(ctx, &o, t)
+	if ended, words := t.Ended(); err != nil && ended && o.Target != target.NameDirect {
+		return nil, fmt.Errorf("idle: %s ended under its connections: %s", o.Target, words)
+	}
+	return r, err
+}
+
+// run measures a target that runs.
+func run(ctx context.Context, o *Options, t *target.Target) (*Result, error) {
 	mix := o.Setup.Mix(t)
 	mix.BodyBytesExact = bodyBytes
-	if err := t.WarmUp(ctx, mix, o.Connections); err != nil {
+	if err := t.WarmUp(ctx, mix, max(o.Connections, warmUpMin)); err != nil {
 		return nil, err
+	}
+	if !pause(ctx, settleTime) {
+		return nil, ctx.Err()
 	}
 	before, err := t.Usage()
 	if err != nil {
@@ -72,13 +96,13 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	r := &Result{Target: o.Target, Connections: o.Connections, OpenFailed: make(map[string]int), RSSBefore: before.RSS}
 	request := mix.Request(openloop.Chat, mix.Keys[0], bodyBytes)
-	conns := r.open(ctx, &o, t.Addr, request)
+	conns := r.open(ctx, o, t.Addr, request)
 	defer func() {
 		for _, nc := range conns {
 			nc.Close()
 		}
 	}()
-	if err := r.hold(ctx, &o, t, request); err != nil {
+	if err := r.hold(ctx, o, t, request); err != nil {
 		return nil, err
 	}
 	for _, nc := range conns {

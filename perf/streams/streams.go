@@ -21,6 +21,7 @@ import (
 const (
 	descriptorsOwn  = 1000             // of a process, left for everything else
 	descriptorsEach = 2                // of the target, per stream: client and upstream
+	restTime        = 2 * time.Second  // between the warm-up and the reading that is compared with
 	settleTime      = 2 * time.Second  // between the last opening and the measurement
 	tailTime        = time.Second      // between the measurement and the first end
 	lateTime        = 30 * time.Second // how much later than planned a stream may end, beside
@@ -30,6 +31,9 @@ const (
 	gapMaxUs        = 60_000_000
 	shards          = 16 // of the histograms, so that streams seldom meet at a mutex
 	eventBytes      = 32
+	requestsMade    = 16      // different requests, in memory as long as the streams
+	bodyBytesMax    = 4 << 20 // of a request
+	bodyBytesUsual  = 2 << 10
 )
 
 // Options say what is held.
@@ -39,7 +43,7 @@ type Options struct {
 	Streams   int
 	OpenRate  int           // streams opened per second
 	Hold      time.Duration // measured, with all streams open
-	BodyBytes int           // of each request
+	BodyBytes int           // of each request; 2048 when 0
 	Plan      Plan
 }
 
@@ -64,6 +68,7 @@ func (p Plan) Scenario() string {
 type Result struct {
 	Target         string
 	Streams        int
+	BodyBytes      int            // of each request
 	Completed      int            // all events, the last frame and the end of the body
 	Failed         map[string]int // by cause
 	EventsMissing  int64
@@ -90,8 +95,8 @@ type Result struct {
 type hold struct {
 	o        *Options
 	addr     string
-	requests [2][]byte
-	events   atomic.Int64 // in all streams
+	requests [requestsMade][]byte // half of each kind; stream i sends number i modulo their count
+	events   atomic.Int64         // in all streams
 	open     atomic.Int64
 	shards   [shards]shard
 
@@ -104,24 +109,59 @@ type shard struct {
 	gap, delay *hdrhistogram.Histogram
 }
 
-// Run opens the streams, measures while all are open and waits for their ends.
-func Run(ctx context.Context, o Options) (*Result, error) {
+// Fits says whether so many streams fit the limit of open files.
+func Fits(streams int) error {
 	limit, err := machine.RaiseDescriptors()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if o.Streams < 1 || uint64(o.Streams)*descriptorsEach+descriptorsOwn > limit {
-		return nil, fmt.Errorf("streams: %d streams: a process may have %d open files here and the target needs %d for each, which is enough for 1 to %d; raise the limit (ulimit -n) for more",
-			o.Streams, limit, descriptorsEach, (int(limit)-descriptorsOwn)/descriptorsEach)
+	if streams < 1 || uint64(streams)*descriptorsEach+descriptorsOwn > limit {
+		return fmt.Errorf("streams: %d streams: a process may have %d open files here and the target needs %d for each, which is enough for 1 to %d; raise the limit (ulimit -n) for more",
+			streams, limit, descriptorsEach, (int(limit)-descriptorsOwn)/descriptorsEach)
+	}
+	return nil
+}
+
+func (o *Options) check() error {
+	if o.BodyBytes == 0 {
+		o.BodyBytes = bodyBytesUsual
+	}
+	switch {
+	case o.OpenRate < 1 || o.Hold <= 0:
+		return fmt.Errorf("streams: %d streams opened per second, held for %v: want both above 0", o.OpenRate, o.Hold)
+	case o.Plan.Tick <= 0 || o.Plan.Events < 1:
+		return fmt.Errorf("streams: %d events, one each %v: want both above 0", o.Plan.Events, o.Plan.Tick)
+	case o.BodyBytes < 1 || o.BodyBytes > bodyBytesMax:
+		return fmt.Errorf("streams: bodies of %d bytes: want 1 to %d", o.BodyBytes, bodyBytesMax)
+	}
+	return Fits(o.Streams)
+}
+
+// Run opens the streams, measures while all are open and waits for their ends.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	t, err := o.Setup.Start(ctx, o.Target)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
+	r, err := run(ctx, &o, t)
+	if ended, words := t.Ended(); err != nil && ended && o.Target != target.NameDirect {
+		return nil, fmt.Errorf("streams: %s ended in the middle of its streams: %s", o.Target, words)
+	}
+	return r, err
+}
+
+// run measures a target that runs.
+func run(ctx context.Context, o *Options, t *target.Target) (*Result, error) {
 	mix := o.Setup.Mix(t)
 	if err := t.WarmUp(ctx, mix, warmUpRequests); err != nil {
 		return nil, err
+	}
+	if !pause(ctx, restTime) {
+		return nil, ctx.Err()
 	}
 	before, err := t.Usage()
 	if err != nil {
@@ -132,13 +172,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	mix.Stream = true
-	h := &hold{o: &o, addr: t.Addr, result: &Result{Target: o.Target, Streams: o.Streams, Failed: make(map[string]int), RSSBefore: before.RSS}}
-	for kind := range h.requests {
-		h.requests[kind] = mix.Request(openloop.Kind(kind), mix.Keys[0], o.BodyBytes)
-	}
-	for i := range h.shards {
-		h.shards[i].gap, h.shards[i].delay = hdrhistogram.New(1, gapMaxUs, 3), hdrhistogram.New(1, gapMaxUs, 3)
-	}
+	h := newHold(o, t.Addr, mix)
+	h.result.RSSBefore = before.RSS
 	if err := h.run(ctx, t); err != nil {
 		return nil, err
 	}
@@ -148,6 +183,21 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	h.summarize()
 	h.result.exclude(statsAfter.Ticks-statsBefore.Ticks, statsAfter.TicksMissed-statsBefore.TicksMissed)
 	return h.result, err
+}
+
+// newHold makes the requests of the streams, whose keys are used in turn.
+func newHold(o *Options, addr string, mix openloop.Mix) *hold {
+	h := &hold{
+		o: o, addr: addr,
+		result: &Result{Target: o.Target, Streams: o.Streams, BodyBytes: o.BodyBytes, Failed: make(map[string]int)},
+	}
+	for i := range requestsMade {
+		h.requests[i] = mix.Request(openloop.Kind(i%2), mix.Keys[i/2%len(mix.Keys)], o.BodyBytes)
+	}
+	for i := range h.shards {
+		h.shards[i].gap, h.shards[i].delay = hdrhistogram.New(1, gapMaxUs, 3), hdrhistogram.New(1, gapMaxUs, 3)
+	}
+	return h
 }
 
 // exclude says whether the mock kept its pace. When it did not, the machine was
@@ -203,7 +253,7 @@ func (h *hold) follow(ctx context.Context, i int, longest time.Duration) error {
 	defer nc.Close()
 	defer context.AfterFunc(ctx, func() { nc.Close() })()
 	nc.SetDeadline(time.Now().Add(longest))
-	if _, err := nc.Write(h.requests[i%2]); err != nil {
+	if _, err := nc.Write(h.requests[i%requestsMade]); err != nil {
 		return err
 	}
 	s, err := pattern.Open(nc, pattern.LineBytesTick)

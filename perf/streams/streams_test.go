@@ -6,22 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"relay/perf/mockhost"
 	"relay/perf/openloop"
 )
 
-func newHold(addr string, events int) *hold {
-	h := &hold{o: &Options{Plan: Plan{Tick: 10 * time.Millisecond, Events: events}}, addr: addr, result: &Result{Failed: make(map[string]int)}}
-	mix := openloop.Mix{Host: addr, ChatModel: "gpt-mock", MessagesModel: "claude-mock", Stream: true}
-	for kind := range h.requests {
-		h.requests[kind] = mix.Request(openloop.Kind(kind), "", 300)
-	}
-	for i := range h.shards {
-		h.shards[i].gap, h.shards[i].delay = hdrhistogram.New(1, gapMaxUs, 3), hdrhistogram.New(1, gapMaxUs, 3)
-	}
-	return h
+func testHold(addr string, events int) *hold {
+	o := &Options{BodyBytes: 300, Plan: Plan{Tick: 10 * time.Millisecond, Events: events}}
+	return newHold(o, addr, openloop.Mix{Host: addr, Keys: []string{"a", "b"}, ChatModel: "gpt-mock", MessagesModel: "claude-mock", Stream: true})
 }
 
 // TestFollow: whatever is wrong with a stream must not pass as completed.
@@ -45,7 +36,7 @@ func TestFollow(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer mock.Close()
-			h := newHold(mock.Addr(), tt.events)
+			h := testHold(mock.Addr(), tt.events)
 			for i := range 2 { // one of each kind
 				err := h.follow(context.Background(), i, 5*time.Second)
 				if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
@@ -81,5 +72,49 @@ func TestNewPlan(t *testing.T) {
 	p := NewPlan(5000, 1000, 10*time.Second, 100*time.Millisecond)
 	if p.Events != 180 {
 		t.Errorf("%d events, want those of 5 s opening, 2 s settling, 10 s hold and 1 s tail", p.Events)
+	}
+}
+
+// TestKeysInTurn: streams of both kinds are of all keys.
+func TestKeysInTurn(t *testing.T) {
+	o := &Options{BodyBytes: 300_000}
+	h := newHold(o, "h", openloop.Mix{Host: "h", Keys: []string{"key-a", "key-b", "key-c"}, Stream: true})
+	for _, want := range []string{"Bearer key-a", "x-api-key: key-a", "Bearer key-b", "x-api-key: key-b", "Bearer key-c", "x-api-key: key-c", "Bearer key-a"} {
+		n := 0
+		for _, r := range h.requests {
+			if strings.Contains(string(r), want) {
+				n++
+			}
+			if len(r) < o.BodyBytes {
+				t.Errorf("a request of %d bytes", len(r))
+			}
+		}
+		if n < 2 {
+			t.Errorf("%d requests with %s", n, want)
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	good := Options{Streams: 5, OpenRate: 10, Hold: time.Second, BodyBytes: 300, Plan: Plan{Tick: time.Second, Events: 3}}
+	for _, tt := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.Streams = 0 }, "0 streams"},
+		{func(o *Options) { o.Streams = 10_000_000 }, "raise the limit"},
+		{func(o *Options) { o.OpenRate = 0 }, "0 streams opened"},
+		{func(o *Options) { o.Hold = 0 }, "held for 0s"},
+		{func(o *Options) { o.Plan.Tick = 0 }, "each 0s"},
+		{func(o *Options) { o.Plan.Events = 0 }, "0 events"},
+		{func(o *Options) { o.BodyBytes = -1 }, "bodies of -1"},
+		{func(o *Options) { o.BodyBytes = 1 << 30 }, "bodies of 1073741824"},
+		{func(o *Options) { o.Target = "envoy" }, "envoy"},
+	} {
+		o := good
+		tt.change(&o)
+		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %q", err, tt.want)
+		}
 	}
 }
