@@ -63,6 +63,7 @@ func (x *exchange) takeBody(p []byte) (n int) {
 			return n
 		}
 		if done {
+			x.bodyLeft = 0
 			x.scanBody(true)
 			return n
 		}

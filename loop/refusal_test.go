@@ -28,13 +28,16 @@ var refusals = []struct {
 	{"wrong method", head("PUT", "%s", "Content-Length: 2") + "{}", 405, 0, "invalid_request_error", "invalid_request_error", "method_not_allowed", "method", true},
 	{"announced too long", head("POST", "%s", "Content-Length: 2097153"), 413, 0, "invalid_request_error", "request_too_large", "request_too_large", "too large", false},
 	{"encoded body", post("%s", "{}", "Content-Encoding: gzip"), 415, 0, "invalid_request_error", "invalid_request_error", "", "Content-Encoding", true},
-	{"no JSON", post("%s", "{]"), 400, 0, "invalid_request_error", "invalid_request_error", "", "not valid JSON", false},
-	{"half a JSON", post("%s", `{"model":"gpt"`), 400, 0, "invalid_request_error", "invalid_request_error", "", "middle", false},
-	{"no model", post("%s", "{}"), 400, 0, "invalid_request_error", "invalid_request_error", "", "model", false},
-	{"empty model", post("%s", `{"model":""}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "model", false},
-	{"long model", post("%s", `{"model":"`+strings.Repeat("m", 300)+`"}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "256", false},
+	{"no JSON", post("%s", "{]"), 400, 0, "invalid_request_error", "invalid_request_error", "", "not valid JSON", true},
+	{"half a JSON", post("%s", `{"model":"gpt"`), 400, 0, "invalid_request_error", "invalid_request_error", "", "middle", true},
+	{"no model", post("%s", "{}"), 400, 0, "invalid_request_error", "invalid_request_error", "", "model", true},
+	{"empty model", post("%s", `{"model":""}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "model", true},
+	{"long model", post("%s", `{"model":"`+strings.Repeat("m", 300)+`"}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "256", true},
 	{"empty body", post("%s", ""), 400, 0, "invalid_request_error", "invalid_request_error", "", "empty", true},
-	{"stream is no bool", post("%s", `{"model":"gpt","stream":1}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "stream", false},
+	{"stream is no bool", post("%s", `{"model":"gpt","stream":1}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "stream", true},
+	{"no JSON, chunked", head("POST", "%s", "Transfer-Encoding: chunked") + chunk(`{"model"`) + chunk(`}`) + lastChunk, 400, 0, "invalid_request_error", "invalid_request_error", "", "not valid JSON", true},
+	{"no JSON, half of it", head("POST", "%s", "Content-Length: 9000") + `{]`, 400, 0, "invalid_request_error", "invalid_request_error", "", "not valid JSON", false},
+	{"no JSON, HTTP/1.0", "POST %s HTTP/1.0\r\nAuthorization: Bearer rk-free\r\nContent-Length: 2\r\n\r\n{]", 400, 0, "invalid_request_error", "invalid_request_error", "", "not valid JSON", false},
 	{"unknown model", post("%s", `{"model":"nope"}`), 404, 0, "invalid_request_error", "not_found_error", "model_not_found", "model", true},
 	{"bad chunk", head("POST", "%s", "Transfer-Encoding: chunked") + "zz\r\n", 400, 0, "invalid_request_error", "invalid_request_error", "", "chunk", false},
 	{"two hosts", "POST %s HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, 0, "invalid_request_error", "invalid_request_error", "", "Host", false},
@@ -117,7 +120,7 @@ func TestRefusedOverload(t *testing.T) {
 			for r.inflight.Acquire() {
 			}
 		}, "rk-free", "overloaded", ShedInflight, true},
-		{"memory", func(r *rig) { r.loop.buffers.budget = 1000 }, "rk-free", "overloaded", ShedMemory, false},
+		{"memory", func(r *rig) { r.loop.buffers.budget = 1000 }, "rk-free", "overloaded", ShedMemory, true},
 		{"dialer", func(r *rig) { r.dialFull = true }, "rk-free", "overloaded", ShedMailbox, true},
 		{"lane", func(r *rig) { r.laneFull = true }, "rk-rated", "overloaded", ShedMailbox, true},
 		{"spool", func(r *rig) { r.spool.full = true }, "rk-free", "Usage cannot be recorded", ShedSpool, true},
@@ -146,6 +149,44 @@ func TestRefusedOverload(t *testing.T) {
 				r.end()
 			})
 		}
+	}
+}
+
+// TestRefusedUnread: a body that is refused before its end ends the connection,
+// a body that has come whole does not, in whatever pieces.
+func TestRefusedUnread(t *testing.T) {
+	const bad = `{"model":"gpt","stream":7}`
+	byChunks := head("POST", chatPath, "Transfer-Encoding: chunked") + chunk(bad)
+	for _, tt := range []struct {
+		name, sent string
+		keep       bool
+	}{
+		{"by length", post(chatPath, bad), true},
+		{"by chunks", byChunks + lastChunk, true},
+		{"by chunks, with a trailer", byChunks + "0\r\nA: b\r\n\r\n", true},
+		{"no JSON, most of the body to come", head("POST", chatPath, "Content-Length: 90") + "{]", false},
+		{"no JSON, a byte of the body to come", head("POST", chatPath, "Content-Length: 3") + "{]", false},
+		{"no JSON, last chunk to come", head("POST", chatPath, "Transfer-Encoding: chunked") + chunk("{]"), false},
+		{"no JSON, end of the last chunk to come", head("POST", chatPath, "Transfer-Encoding: chunked") + chunk("{]") + "0\r\n", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, piece := range []int{1, len(tt.sent)} {
+				r := newRig(t)
+				c := r.accept()
+				c.sendEach(tt.sent, piece)
+				a := c.reply()
+				if a.status != 400 || a.keep != tt.keep || c.fin == tt.keep {
+					t.Errorf("in pieces of %d: %d, kept alive is %t, FIN is %t", piece, a.status, a.keep, c.fin)
+				}
+				if tt.keep {
+					c.send(follower)
+					if all := c.replies(); len(all) != 2 || all[1].status != 200 {
+						t.Errorf("in pieces of %d: the next request got %v", piece, all)
+					}
+				}
+				r.end()
+			}
+		})
 	}
 }
 

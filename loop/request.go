@@ -170,8 +170,8 @@ func (x *exchange) refuse(e wire.Error, message, param string, retryNs int64) {
 		x.end(usage.Cancelled, e)
 		return
 	}
-	if c.state == receiving { // the rest of its body cannot be a request
-		c.lastAnswer = true
+	if c.state == receiving {
+		c.lastAnswer = c.lastAnswer || x.bodyLeft != 0 // the rest of its body cannot be a request
 		c.enter(running)
 	}
 	l.metrics.Errors[e]++
