@@ -35,6 +35,8 @@ var refusals = []struct {
 	{"long model", post("%s", `{"model":"`+strings.Repeat("m", 300)+`"}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "256", true},
 	{"empty body", post("%s", ""), 400, 0, "invalid_request_error", "invalid_request_error", "", "empty", true},
 	{"stream is no bool", post("%s", `{"model":"gpt","stream":1}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "stream", true},
+	{"two models", post("%s", `{"model":"gpt","mod\u0065l":"bare"}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "'model' must be given once", true},
+	{"two lengths of output", post("%s", `{"model":"claude","max_tokens":1,"max_tokens":2}`), 400, 0, "invalid_request_error", "invalid_request_error", "", "'max_tokens' must be given once", true},
 	{"no JSON, chunked", head("POST", "%s", "Transfer-Encoding: chunked") + chunk(`{"model"`) + chunk(`}`) + lastChunk, 400, 0, "invalid_request_error", "invalid_request_error", "", "not valid JSON", true},
 	{"no JSON, half of it", head("POST", "%s", "Content-Length: 9000") + `{]`, 400, 0, "invalid_request_error", "invalid_request_error", "", "not valid JSON", false},
 	{"no JSON, HTTP/1.0", "POST %s HTTP/1.0\r\nAuthorization: Bearer rk-free\r\nContent-Length: 2\r\n\r\n{]", 400, 0, "invalid_request_error", "invalid_request_error", "", "not valid JSON", false},

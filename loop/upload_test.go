@@ -20,7 +20,6 @@ func TestUploadBytes(t *testing.T) {
 		{"same name", "/v1/chat/completions", `{"model":"bare",` + odd + `}`, `{"model":"bare",` + odd + `}`},
 		{"messages", messagePath, `{"model":"claude",` + odd + `,"stream":true}`, `{"model":"claude-real",` + odd + `,"stream":true}`},
 		{"inner names stay", chatPath, `{"messages":[{"model":"gpt","stream":true}],"model":"gpt"}`, `{"messages":[{"model":"gpt","stream":true}],"model":"gpt-real-with-a-long-name"}`},
-		{"the last of two", chatPath, `{"model":"nope","model":"gpt"}`, `{"model":"nope","model":"gpt-real-with-a-long-name"}`},
 		{"usage is asked for", chatPath, `{"model":"gpt","stream":true}`, `{"model":"gpt-real-with-a-long-name","stream":true,"stream_options":{"include_usage":true}}`},
 		{"usage is asked for already", chatPath, `{"model":"gpt","stream":true,"stream_options":{"include_usage":true}}`, `{"model":"gpt-real-with-a-long-name","stream":true,"stream_options":{"include_usage":true}}`},
 		{"not by a host that knows no options", chatPath, `{"model":"bare","stream":true}`, `{"model":"bare","stream":true}`},

@@ -39,7 +39,6 @@ func TestAppendEdits(t *testing.T) {
 			` { "seed" : 9007199254740993, "model"	: "real/é" ,"x":1e400,"y":"<b>&</b>\u003c\/" } `},
 		{"alias is escaped", Messages, `{"model":"a"}`, "q\"\\\n\x01", false, `{"model":"q\"\\\u000a\u0001"}`},
 		{"alias in multi-byte text", Messages, `{"x":"你好","model":"ä","y":"é"}`, "模型", false, `{"x":"你好","model":"模型","y":"é"}`},
-		{"last duplicate", Messages, `{"model":"a","model":"b"}`, "c", false, `{"model":"a","model":"c"}`},
 		{"names in deeper places", Messages, `{"metadata":{"model":"a"},"model":"a","tools":[{"model":"a"}]}`, "c", false,
 			`{"metadata":{"model":"a"},"model":"c","tools":[{"model":"a"}]}`},
 		{"BOM", Messages, byteOrderMark + `{"model":"m"}`, "m", false, `{"model":"m"}`},

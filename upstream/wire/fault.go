@@ -26,6 +26,16 @@ const (
 	faultFormLarge
 	faultFormModelTwice
 	faultFormModelFile
+
+	faultModelTwice // from here on in the order of the fields: see field.twice
+	faultStreamTwice
+	faultOptionsTwice
+	faultIncludeTwice
+	faultMaxTwice
+	faultMaxPreferredTwice
+	faultMaxOutputTwice
+	faultNTwice
+	faultBestOfTwice
 )
 
 // scanFaults is the one table of what a caller is told.
@@ -49,6 +59,16 @@ var scanFaults = [...]struct{ message, param string }{
 	faultFormLarge:      {"The request form has more than 256 parts, or a part with more than 4 KiB of header fields.", ""},
 	faultFormModelTwice: {"The form field 'model' must be given once.", "model"},
 	faultFormModelFile:  {"The form field 'model' must be text, not a file.", "model"},
+
+	faultModelTwice:        {"The field 'model' must be given once.", "model"},
+	faultStreamTwice:       {"The field 'stream' must be given once.", "stream"},
+	faultOptionsTwice:      {"The field 'stream_options' must be given once.", "stream_options"},
+	faultIncludeTwice:      {"The field 'stream_options.include_usage' must be given once.", "stream_options.include_usage"},
+	faultMaxTwice:          {"The field 'max_tokens' must be given once.", "max_tokens"},
+	faultMaxPreferredTwice: {"The field 'max_completion_tokens' must be given once.", "max_completion_tokens"},
+	faultMaxOutputTwice:    {"The field 'max_output_tokens' must be given once.", "max_output_tokens"},
+	faultNTwice:            {"The field 'n' must be given once.", "n"},
+	faultBestOfTwice:       {"The field 'best_of' must be given once.", "best_of"},
 }
 
 // Message is the sentence for the caller.

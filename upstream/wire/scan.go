@@ -10,10 +10,13 @@ type Span struct {
 }
 
 // A Scan finds the top-level values of a request body that decide routing,
-// limits and edits (depth 1 only, last duplicate wins, escapes understood). It
-// is resumable: Advance is called as the body grows and looks at each byte
-// once. It is ready after Reset and keeps offsets only. The exported fields
-// hold from the Advance that was told of the end and returned ScanOK.
+// limits and edits (depth 1 only, escapes understood). It is resumable: Advance
+// is called as the body grows and looks at each byte once. It is ready after
+// Reset and keeps offsets only. The exported fields hold from the Advance that
+// was told of the end and returned ScanOK.
+//
+// A field that is given twice is a fault: some hosts take the first, others the
+// last, and what is admitted and charged must be what runs.
 //
 // Numbers that a host would refuse (negative, with a fraction) count as absent:
 // the host says so better.
@@ -26,14 +29,14 @@ type Scan struct {
 	IncludeUsage  bool // stream_options.include_usage is true
 	HasMaxTokens  bool // tells a MaxTokens of 0 from an absent one
 
-	faults       [3]ScanFault // what the last model, stream and stream_options came to
+	faults       [4]ScanFault // told at the end, the first of them
 	fault        ScanFault    // final
 	route        RouteID
-	field        field // what the value being read is for
+	field        field  // what the value being read is for
+	seen         uint16 // the fields that came, one bit each
 	bom          bool
 	members      bool // the object has at least one member
 	hasPreferred bool
-	bestOf       int32
 	preferred    int64 // "max_completion_tokens", which wins over "max_tokens"
 	pos          int32 // bytes of the body seen
 	closeOff     int32 // the last '}' of the body
@@ -43,7 +46,8 @@ type Scan struct {
 
 // Places in Scan.faults, in the order in which they are told.
 const (
-	faultOfModel = iota
+	faultOfRepeat = iota
+	faultOfModel
 	faultOfStream
 	faultOfOptions
 )
@@ -63,6 +67,9 @@ const (
 	fieldN
 	fieldBestOf
 )
+
+// twice is the fault of a field that is given more than once.
+func (f field) twice() ScanFault { return faultModelTwice + ScanFault(f-fieldModel) }
 
 // fieldNames are the names by field.
 var fieldNames = [...]string{
@@ -156,13 +163,13 @@ func (s *Scan) take(tok token, end int) {
 	case tokKey:
 		s.members = true
 		s.field = s.fieldOf(s.lex.name(), depth)
+		s.noteField(s.field)
 	case tokObject, tokArray:
 		switch {
 		case depth == 1 && tok == tokArray:
 			s.fault = faultNotObject
 		case depth == 2 && tok == tokObject && s.field == fieldOptions:
 			s.lex.watch = 2
-			s.beginOptions(ScanOK)
 			s.StreamOptions.Off = int32(s.lex.start)
 		case depth > 1:
 			s.takeValue(tok, Span{})
@@ -217,11 +224,15 @@ func (s *Scan) fieldOf(name []byte, depth uint8) field {
 	return f
 }
 
-// beginOptions forgets an earlier stream_options.
-func (s *Scan) beginOptions(fault ScanFault) {
-	s.IncludeUsage = false
-	s.StreamOptions, s.include = Span{}, Span{}
-	s.faults[faultOfOptions] = fault
+// noteField notes that a field came, and the first one that came before.
+func (s *Scan) noteField(f field) {
+	if f == noField {
+		return
+	}
+	if s.seen>>f&1 != 0 && s.faults[faultOfRepeat] == ScanOK {
+		s.faults[faultOfRepeat] = f.twice()
+	}
+	s.seen |= 1 << f
 }
 
 // takeValue reads one value. span is where a scalar lies; a container's kind
@@ -231,27 +242,23 @@ func (s *Scan) takeValue(tok token, span Span) {
 	s.field = noField
 	switch f {
 	case fieldModel:
-		s.Model = Span{}
 		s.faults[faultOfModel] = s.modelFault(tok)
 		if s.faults[faultOfModel] == ScanOK && tok == tokString {
 			s.Model = span
 		}
 	case fieldStream:
 		s.Stream = tok == tokTrue
-		s.faults[faultOfStream] = ScanOK
 		if tok != tokTrue && tok != tokFalse && (tok != tokNull || s.route.shape() == Anthropic) {
 			s.faults[faultOfStream] = faultStream
 		}
 	case fieldOptions:
 		if tok == tokNull {
-			s.beginOptions(ScanOK)
 			s.StreamOptions = span
 		} else {
-			s.beginOptions(faultStreamOptions)
+			s.faults[faultOfOptions] = faultStreamOptions
 		}
 	case fieldInclude:
 		s.IncludeUsage, s.include = tok == tokTrue, span
-		s.faults[faultOfOptions] = ScanOK
 		if tok != tokTrue && tok != tokFalse && tok != tokNull {
 			s.faults[faultOfOptions] = faultIncludeUsage
 		}
@@ -259,11 +266,9 @@ func (s *Scan) takeValue(tok token, span Span) {
 		s.MaxTokens, s.HasMaxTokens = s.count(tok)
 	case fieldMaxPreferred:
 		s.preferred, s.hasPreferred = s.count(tok)
-	case fieldN:
-		s.N, _ = s.count(tok)
-	case fieldBestOf:
+	case fieldN, fieldBestOf:
 		n, _ := s.count(tok)
-		s.bestOf = int32(min(n, ChoicesMax))
+		s.N = max(s.N, n)
 	}
 }
 
@@ -311,5 +316,5 @@ func (s *Scan) finish() {
 	if s.hasPreferred {
 		s.MaxTokens, s.HasMaxTokens = s.preferred, true
 	}
-	s.N = min(max(s.N, int64(s.bestOf), 1), ChoicesMax)
+	s.N = min(s.N, ChoicesMax)
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,14 +31,9 @@ func TestScanValues(t *testing.T) {
 		{"escaped name", `{"\u006dodel":"m"}`, Messages, "m", Scan{N: 1}},
 		{"escaped value", `{"model":"gpt\u002dmock\/1"}`, ChatCompletions, "gpt-mock/1", Scan{N: 1}},
 		{"letter case", `{"Model":"x","model":"m","STREAM":true}`, ChatCompletions, "m", Scan{N: 1}},
-		{"last model", `{"model":"a","model":"b"}`, ChatCompletions, "b", Scan{N: 1}},
-		{"last model is a string", `{"model":1,"model":"b"}`, ChatCompletions, "b", Scan{N: 1}},
-		{"last of each", `{"model":"m","stream":"x","stream":true,"max_tokens":1,"max_tokens":2,"n":2,"n":3,` +
-			`"stream_options":{"include_usage":true},"stream_options":{"include_usage":false}}`, ChatCompletions, "m",
-			Scan{Stream: true, MaxTokens: 2, HasMaxTokens: true, N: 3}},
-		{"last stream_options is null", `{"model":"m","stream_options":{"include_usage":true},"stream_options":null}`, ChatCompletions, "m", Scan{N: 1}},
-		{"last stream_options is good", `{"model":"m","stream_options":7,"stream_options":{"include_usage":true}}`, ChatCompletions, "m", Scan{N: 1, IncludeUsage: true}},
-		{"last include_usage", `{"model":"m","stream_options":{"include_usage":false,"include_usage":true}}`, ChatCompletions, "m", Scan{N: 1, IncludeUsage: true}},
+		{"same names in deeper places", `{"model":"m","stream":true,"stream_options":{"stream":1,"model":2,"include_usage":true,"x":{"include_usage":1,"include_usage":2}},"x":[{"model":1,"model":2}]}`, ChatCompletions, "m",
+			Scan{Stream: true, IncludeUsage: true, N: 1}},
+		{"what is not read may repeat", `{"model":"m","messages":[],"messages":[],"n":1,"n":2}`, Messages, "m", Scan{N: 1}},
 		{"include_usage deeper", `{"model":"m","stream_options":{"x":{"include_usage":true}}}`, ChatCompletions, "m", Scan{N: 1}},
 		{"null stream", `{"model":"m","stream":null}`, ChatCompletions, "m", Scan{N: 1}},
 		{"completion tokens win", `{"max_completion_tokens":5,"model":"m","max_tokens":9}`, ChatCompletions, "m",
@@ -125,7 +121,6 @@ func TestScanFaults(t *testing.T) {
 		{"null model", `{"model":null}`, Embeddings, faultModelType},
 		{"number as model", `{"model":7}`, Images, faultModelType},
 		{"object as model", `{"model":{"model":"m"}}`, Messages, faultModelType},
-		{"last model is bad", `{"model":"m","model":[]}`, Messages, faultModelType},
 		{"empty model", `{"model":""}`, Moderations, faultModelEmpty},
 		{"long model", `{"model":"` + strings.Repeat("a", ModelNameBytesMax+1) + `"}`, Messages, faultModelLong},
 		{"stream is text", `{"model":"m","stream":"true"}`, ChatCompletions, faultStream},
@@ -137,6 +132,23 @@ func TestScanFaults(t *testing.T) {
 		{"include_usage is text", `{"model":"m","stream_options":{"include_usage":"yes"}}`, ChatCompletions, faultIncludeUsage},
 		{"include_usage is an object", `{"model":"m","stream_options":{"include_usage":{}}}`, ChatCompletions, faultIncludeUsage},
 		{"syntax before fields", `{"model":7,}`, Messages, faultSyntax},
+		{"two models", `{"model":"a","x":1,"model":"b"}`, Messages, faultModelTwice},
+		{"two equal models", `{"model":"a","model":"a"}`, Embeddings, faultModelTwice},
+		{"three models", `{"model":"a","model":"b","model":"c"}`, Messages, faultModelTwice},
+		{"one of two models is no string", `{"model":[],"model":"b"}`, Messages, faultModelTwice},
+		{"two models, one escaped", `{"model":"a","mod\u0065l":"b"}`, Messages, faultModelTwice},
+		{"two models, both escaped", `{"\u006Dodel":"a","\u006dodel":"b"}`, ChatCompletions, faultModelTwice},
+		{"two streams", `{"model":"m","stream":true,"stream":false}`, Responses, faultStreamTwice},
+		{"two stream_options", `{"model":"m","stream_options":{"include_usage":true},"stream_options":null}`, ChatCompletions, faultOptionsTwice},
+		{"one of two stream_options is bad", `{"model":"m","stream_options":7,"stream_options":{"include_usage":true}}`, ChatCompletions, faultOptionsTwice},
+		{"two include_usage", `{"model":"m","stream_options":{"include_usage":false,"include_usage":true}}`, Completions, faultIncludeTwice},
+		{"two max_tokens", `{"model":"m","max_tokens":1,"max_tokens":1000000}`, Messages, faultMaxTwice},
+		{"two max_completion_tokens", `{"max_completion_tokens":1,"model":"m","max_completion_tokens":null}`, ChatCompletions, faultMaxPreferredTwice},
+		{"two max_output_tokens", `{"max_output_tokens":1,"max_output_tokens":2,"model":"m"}`, Responses, faultMaxOutputTwice},
+		{"two n", `{"model":"m","n":1,"\u006e":9}`, Images, faultNTwice},
+		{"two best_of", `{"model":"m","best_of":1,"best_of":9}`, Completions, faultBestOfTwice},
+		{"the first to repeat is told", `{"stream":true,"model":"m","model":"m","stream":true}`, Messages, faultModelTwice},
+		{"syntax before two models", `{"model":"a","model":"b",}`, Messages, faultSyntax},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, fault := scanWhole(tt.id, tt.body)
@@ -167,6 +179,11 @@ func TestScanFaultTable(t *testing.T) {
 	for f, limit := range map[ScanFault]int{faultDepth: depthMax, faultModelLong: ModelNameBytesMax, faultFormType: boundaryBytesMax, faultFormLarge: partsMax} {
 		if !strings.Contains(f.Message(), " "+strconv.Itoa(limit)+" ") {
 			t.Errorf("%q does not name the limit %d", f.Message(), limit)
+		}
+	}
+	for f := fieldModel; int(f) < len(fieldNames); f++ {
+		if p := f.twice().Param(); p != fieldNames[f] || !strings.Contains(f.twice().Message(), "'"+p+"'") {
+			t.Errorf("%s given twice: param %q, message %q", fieldNames[f], p, f.twice().Message())
 		}
 	}
 	if p := faultModelLong.Param(); p != "model" {
@@ -205,11 +222,38 @@ func TestScanAllocs(t *testing.T) {
 // asRunes is text with what is not UTF-8 replaced, as encoding/json does.
 func asRunes(p []byte) string { return string([]rune(string(p))) }
 
+// repeats reports whether a name that the route reads comes twice at the top
+// of the object in text.
+func repeats(t *testing.T, text []byte, id RouteID) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[any]bool{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		f := slices.Index(fieldNames[:], name.(string))
+		if f > 0 && scanFields[id]>>f&1 != 0 && seen[name] {
+			return true
+		}
+		seen[name] = true
+	}
+	return false
+}
+
 func FuzzScanSplit(f *testing.F) {
 	for _, seed := range []string{
 		`{"model":"m","stream":true,"max_tokens":7,"n":2}`,
 		`{"\u006dodel":"gpt\u002d5","stream_options":{"include_usage":false},"stream":null}`,
-		byteOrderMark + `{"model":"a","model":"\ud83d\ude00\ud83d","x":[1,-2.5e+7,true,{"model":"no"}]}`,
+		byteOrderMark + `{"model":"\ud83d\ude00\ud83d","x":[1,-2.5e+7,true,{"model":"no"}]}`,
+		`{"model":"a","mod\u0065l":"b"}`, `{"stream":true,"stream":false,"model":"m","n":1,"n":2}`,
 		`{"model":7}`, `{"a":[[[[]]]],"model":"你好"} `, `[1]`, `{"model":"m","x":"\`,
 	} {
 		f.Add([]byte(seed), uint8(0), uint8(3))
@@ -238,7 +282,14 @@ func FuzzScanSplit(f *testing.F) {
 			}
 			return
 		default:
+			twice := fault >= faultModelTwice && fault != faultIncludeTwice
+			if twice != (repeats(t, text, id)) && fault != faultIncludeTwice && fault != faultDepth {
+				t.Fatalf("fault %q for %q", fault.Message(), body)
+			}
 			return
+		}
+		if repeats(t, text, id) {
+			t.Fatalf("accepted %q", body)
 		}
 		a, b := whole, split
 		a.lex, b.lex = lexer{}, lexer{} // what is left in it depends on the cuts
