@@ -76,7 +76,11 @@ type Yield struct{ Host *catalog.Host }
 
 // Deliver closes the connection that was idle longest, if there is one.
 func (y Yield) Deliver(l *Loop) {
-	if p := l.pools[y.Host.Endpoint]; p != nil && len(p.idle) > 0 {
-		p.idle[0].drop()
+	p := l.pools[y.Host.Endpoint]
+	if p == nil {
+		return
+	}
+	if u := p.idle.oldest(); u != nil {
+		u.drop()
 	}
 }

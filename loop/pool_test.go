@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -187,4 +188,63 @@ func TestPoolYield(t *testing.T) {
 		t.Fatal("a busy connection was given up")
 	}
 	serve(u2)
+}
+
+// idleCrowd is a loop with n idle connections to one host, oldest first.
+func idleCrowd(tb testing.TB, n int) (e *bench, crowd []*upstreamConn) {
+	e = newBench(tb, "")
+	e.loop.config.IdlePerHostMax = n
+	host := e.loop.tables.Hosts[0]
+	for range n {
+		e.do(func() {
+			e.loop.pool(host).dialing++
+			crowd = append(crowd, e.loop.Opened(&nullSocket{}, &Dial{Host: host}).(*upstreamConn))
+		})
+	}
+	return e, crowd
+}
+
+// TestPoolMassClose: of many connections that close in any order, those that
+// stay are taken in theirs, the last used first.
+func TestPoolMassClose(t *testing.T) {
+	const n = 20000
+	e, crowd := idleCrowd(t, n)
+	p := e.loop.pool(e.loop.tables.Hosts[0])
+	if e.loop.metrics.IdleUpstreams != n {
+		t.Fatalf("%d idle", e.loop.metrics.IdleUpstreams)
+	}
+	kept := map[*upstreamConn]bool{}
+	for i, j := range rand.New(rand.NewPCG(1, 2)).Perm(n) {
+		if i < 100 {
+			kept[crowd[j]] = true
+			continue
+		}
+		e.do(func() { crowd[j].OnClosed(EOF) })
+	}
+	if e.loop.metrics.IdleUpstreams != 100 || p.idle.n != 100 || p.open != 100 {
+		t.Fatalf("%d idle, %d in the pool, %d open", e.loop.metrics.IdleUpstreams, p.idle.n, p.open)
+	}
+	for i := n - 1; i >= 0; i-- {
+		if kept[crowd[i]] && p.take() != crowd[i] {
+			t.Fatalf("connection %d is not the next one", i)
+		}
+	}
+	if p.take() != nil || p.idle.n != 0 || e.loop.metrics.IdleUpstreams != 0 || e.loop.wheel.armed != 1 {
+		t.Errorf("%d idle, %d timers run beside the client's", p.idle.n, e.loop.wheel.armed-1)
+	}
+}
+
+// BenchmarkPoolMassClose closes 20,000 idle connections in random order.
+func BenchmarkPoolMassClose(b *testing.B) {
+	const n = 20000
+	for b.Loop() {
+		b.StopTimer()
+		e, crowd := idleCrowd(b, n)
+		order := rand.New(rand.NewPCG(1, 2)).Perm(n)
+		b.StartTimer()
+		for _, j := range order {
+			e.do(func() { crowd[j].OnClosed(EOF) })
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/close")
 }

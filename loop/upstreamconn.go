@@ -21,10 +21,11 @@ type upstreamConn struct {
 	outlet
 	host     *catalog.Host // of the dial; any host of the same endpoint may use it
 	pool     *pool
-	attempt  *attempt // nil exactly while unused
-	timer    timer    // idle expiry
-	in       []byte   // an incomplete head
-	parsing  []byte   // what in was, while it is read
+	attempt  *attempt  // nil exactly while unused
+	idle     idleLinks // in pool.idle
+	timer    timer     // idle expiry
+	in       []byte    // an incomplete head
+	parsing  []byte    // what in was, while it is read
 	progress httpparse.Progress
 
 	chunks        httpparse.Chunks
@@ -216,12 +217,11 @@ func (u *upstreamConn) release() {
 		a.start(u)
 		return
 	}
-	if len(p.idle) >= l.config.IdlePerHostMax {
+	if p.idle.n >= l.config.IdlePerHostMax {
 		u.drop()
 		return
 	}
-	p.idle = append(p.idle, u)
-	l.metrics.IdleUpstreams++
+	p.keep(u)
 	l.wheel.arm(&u.timer, l.nowNs+int64(upstreamIdle))
 }
 
