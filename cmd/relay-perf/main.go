@@ -20,6 +20,7 @@ type commands struct {
 	Idle          idleCommand     `cmd:"" help:"Hold idle connections and see what each costs."`
 	Streams       streamsCommand  `cmd:"" help:"Hold open streams, check every byte, and see what each costs."`
 	Reader        readerCommand   `cmd:"" help:"Pour a large stream to a reader that is slow, or that stops."`
+	Baseline      gatewayCommand  `cmd:"" help:"Serve a gateway of the usual design, a goroutine per connection, with the settings of relay serve."`
 	BaselineProxy baselineCommand `cmd:"" help:"Serve the net/http reverse proxy that others are compared with."`
 }
 
