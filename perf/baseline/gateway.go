@@ -44,7 +44,8 @@ type engine interface {
 
 // engines make engines, by name.
 var engines = map[string]func(*core) engine{
-	"nethttp": newNetHTTP,
+	"nethttp":  newNetHTTP,
+	"fasthttp": newFastHTTP,
 }
 
 // Engines are the names of the engines.

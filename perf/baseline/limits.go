@@ -15,6 +15,7 @@ const (
 	statusEnd        = 600
 	transportReading = 4 << 10 // buffers of an upstream connection
 	transportWriting = 8 << 10
+	fastReading      = 8 << 10 // of a client or an upstream; a head must fit
 )
 
 // Times of a gateway.
