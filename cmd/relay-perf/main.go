@@ -21,6 +21,7 @@ type commands struct {
 	Streams       streamsCommand  `cmd:"" help:"Hold open streams, check every byte, and see what each costs."`
 	Reader        readerCommand   `cmd:"" help:"Pour a large stream to a reader that is slow, or that stops."`
 	Baseline      gatewayCommand  `cmd:"" help:"Serve a gateway of the usual design, a goroutine per connection, with the settings of relay serve."`
+	Soak          soakCommand     `cmd:"" help:"Hold a slow load for a long time, then check every row, every account and every leak."`
 	BaselineProxy baselineCommand `cmd:"" help:"Serve the net/http reverse proxy that others are compared with."`
 }
 

@@ -1,0 +1,69 @@
+package soak
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"relay/perf/openloop"
+)
+
+func (r *Result) problem(check, format string, args ...any) {
+	r.Problems = append(r.Problems, check+": "+fmt.Sprintf(format, args...))
+}
+
+// judgeLoad asks whether each request was answered well and in time.
+func (s *soak) judgeLoad() {
+	r := s.result
+	if r.Load.Offered != s.o.Requests {
+		r.problem("requests", "%d were sent, not %d", r.Load.Offered, s.o.Requests)
+	}
+	r.judgeAnswers("warm-up", r.WarmUp)
+	r.judgeAnswers("load", r.Load)
+	for _, k := range r.Load.ByKind {
+		r.LatencyP50Ms, r.LatencyP99Ms = max(r.LatencyP50Ms, k.Total.P50), max(r.LatencyP99Ms, k.Total.P99)
+	}
+	if r.InFlight == 0 {
+		if r.InFlight = int(s.o.Rate * r.LatencyP50Ms / 1000); r.InFlight > 0 {
+			r.KiBPerWaiting = float64(r.Most.RSS-r.Base.RSS) / 1024 / float64(r.InFlight)
+		}
+	}
+	if r.Load.Late {
+		r.Excluded = fmt.Sprintf("the generator was late (p99 %.1f ms): latencies count in no figure", r.Load.Lag.P99)
+		return
+	}
+	if most := s.o.LatencyMax.Seconds() * 1000; most > 0 && r.LatencyP99Ms > most {
+		r.problem("latency", "p99 %.0f ms, allowed are %v", r.LatencyP99Ms, s.o.LatencyMax)
+	}
+	if most := s.o.OverheadMax.Seconds() * 1000; most > 0 && r.Load.Overhead.P99 > most {
+		r.problem("overhead", "p99 %.1f ms, allowed are %v", r.Load.Overhead.P99, s.o.OverheadMax)
+	}
+}
+
+// judgeAnswers finds everything but good answers.
+func (r *Result) judgeAnswers(part string, load *openloop.Result) {
+	for _, status := range slices.Sorted(maps.Keys(load.ByStatus)) {
+		if status < 200 || status > 299 {
+			r.problem("answers", "%d requests of the %s had status %d", load.ByStatus[status], part, status)
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(load.Failures)) {
+		r.problem("failures", "%d requests of the %s had no whole answer: %s", load.Failures[why], part, why)
+	}
+	if load.Unanswered > 0 {
+		r.problem("failures", "%d requests of the %s had no answer within %v", load.Unanswered, part, drainTime)
+	}
+	if load.Unasked > 0 {
+		r.problem("answers", "%d came unasked in the %s", load.Unasked, part)
+	}
+}
+
+// judgeReturn asks whether the target is as small as it was.
+func (s *soak) judgeReturn() {
+	if s.result.ReturnSeconds >= 0 {
+		return
+	}
+	for _, what := range s.result.larger() {
+		s.result.problem("return", "after %v %s", s.o.Return, what)
+	}
+}

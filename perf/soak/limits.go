@@ -1,0 +1,33 @@
+package soak
+
+import "time"
+
+const (
+	rateMax     = 20_000     // requests per second
+	requestsMax = 20_000_000 // of one run; the spool keeps fewer
+	bodyMax     = 256 << 10  // bytes of a request
+
+	warmUpRequests = 2000                   // or as many as the load has, if that is fewer
+	warmUpRate     = 500.0                  // requests per second
+	restTime       = 2 * time.Second        // between the warm-up and the readings that are compared with
+	sampleEvery    = 500 * time.Millisecond // the target's metrics are asked so often: their cost is in its CPU
+	drainTime      = 30 * time.Second       // how long late answers are awaited
+
+	connectionsAhead = 5.0    // seconds of arrivals for which connections are open before the start
+	connectionsMost  = 17_000 // open at once
+	descriptorsOwn   = 500    // of this process, for everything else
+
+	// How far from its base a gateway may be to count as back: descriptors,
+	// goroutines, and memory by the larger of a size and a share of what the load
+	// has added.
+	returnedFiles      = 16
+	returnedGoroutines = 16
+	returnedBytes      = 16 << 20
+	returnedShare      = 0.10
+
+	// The usage that the mock reports for each request.
+	tokensIn  = 120
+	tokensOut = 80
+
+	problemsMax = 5 // accounts that are named one by one
+)
