@@ -89,8 +89,8 @@ func (c *streamsCommand) point(ctx context.Context, n int, left map[string]bool)
 			for why, n := range r.Failed {
 				fmt.Printf("%s: %d streams failed: %s\n", name, n, why)
 			}
-			fmt.Fprintf(os.Stderr, "%d streams, round %d %-9s %.1f KiB per stream, %.3f cores per 1,000, %d of %d completed\n",
-				n, round, name, r.KiBPerStream, r.CoresPer1000, r.Completed, r.Streams)
+			fmt.Fprintf(os.Stderr, "%d streams, round %d %-9s %.1f KiB per stream, %.3f cores per 1,000, %d of %d completed, %.2f cores of the generator\n",
+				n, round, name, r.KiBPerStream, r.CoresPer1000, r.Completed, r.Streams, r.GeneratorCores)
 			if r.Excluded != "" {
 				fmt.Printf("%s, round %d of %d streams is EXCLUDED: %s\n", name, round, n, r.Excluded)
 			}

@@ -8,11 +8,13 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"relay/perf/machine"
+	"relay/perf/mockhost"
 	"relay/perf/openloop"
 	"relay/perf/pattern"
 	"relay/perf/target"
@@ -87,7 +89,8 @@ type Result struct {
 	DelayMaxMs     float64
 	MockPeersGone  uint64
 	MockStreamsAll uint64
-	MissedShare    float64 // of the mock's ticks
+	GeneratorCores float64 // of this process in the hold
+	MissedShare    float64 // of the mock's ticks in the hold
 	Excluded       string  // why the round counts in no figure; "" = it counts
 }
 
@@ -181,8 +184,17 @@ func run(ctx context.Context, o *Options, t *target.Target) (*Result, error) {
 	h.result.MockPeersGone = statsAfter.PeersGone - statsBefore.PeersGone
 	h.result.MockStreamsAll = statsAfter.Streams - statsBefore.Streams
 	h.summarize()
-	h.result.exclude(statsAfter.Ticks-statsBefore.Ticks, statsAfter.TicksMissed-statsBefore.TicksMissed)
+	h.result.exclude()
 	return h.result, err
+}
+
+// missedShare is how much of its ticks a mock has missed between two readings.
+func missedShare(begin, end mockhost.Stats) float64 {
+	ran, missed := float64(end.Ticks-begin.Ticks), float64(end.TicksMissed-begin.TicksMissed)
+	if ran+missed == 0 {
+		return 0
+	}
+	return missed / (ran + missed)
 }
 
 // newHold makes the requests of the streams, whose keys are used in turn.
@@ -200,12 +212,9 @@ func newHold(o *Options, addr string, mix openloop.Mix) *hold {
 	return h
 }
 
-// exclude says whether the mock kept its pace. When it did not, the machine was
-// too busy for the figures to mean anything.
-func (r *Result) exclude(ticks, missed uint64) {
-	if ticks+missed > 0 {
-		r.MissedShare = float64(missed) / float64(ticks+missed)
-	}
+// exclude says whether the mock kept its pace in the hold. When it did not, the
+// machine was too busy for the figures to mean anything.
+func (r *Result) exclude() {
 	if r.MissedShare > missedMax {
 		r.Excluded = fmt.Sprintf("the mock missed %.0f %% of its ticks: the machine was too busy", r.MissedShare*100)
 	}
@@ -304,11 +313,15 @@ func (h *hold) measure(ctx context.Context, t *target.Target) error {
 	if !pause(ctx, settleTime) {
 		return ctx.Err()
 	}
+	ticksBegin, err := h.o.Setup.Mock.MockStats(ctx)
+	if err != nil {
+		return err
+	}
 	begin, err := t.Usage()
 	if err != nil {
 		return err
 	}
-	eventsBegin := h.events.Load()
+	eventsBegin, ownBegin := h.events.Load(), ownCPU()
 	if !pause(ctx, h.o.Hold/2) {
 		return ctx.Err()
 	}
@@ -321,8 +334,14 @@ func (h *hold) measure(ctx context.Context, t *target.Target) error {
 		return err
 	}
 	r, events := h.result, float64(h.events.Load()-eventsBegin)
+	ticksEnd, err := h.o.Setup.Mock.MockStats(ctx)
+	if err != nil {
+		return err
+	}
+	r.MissedShare = missedShare(ticksBegin, ticksEnd)
 	seconds, cpu := end.At.Sub(begin.At).Seconds(), (end.CPU - begin.CPU).Seconds()
 	r.RSSHeld = end.RSS
+	r.GeneratorCores = (ownCPU() - ownBegin).Seconds() / seconds
 	if open := float64(r.OpenAtHold); open > 0 && events > 0 {
 		r.KiBPerStream = float64(end.RSS-r.RSSBefore) / 1024 / open
 		r.CoresPer1000 = cpu / seconds / open * 1000
@@ -331,6 +350,16 @@ func (h *hold) measure(ctx context.Context, t *target.Target) error {
 	}
 	r.Goroutines, err = t.Goroutines(ctx)
 	return err
+}
+
+// ownCPU is the time that this process has used, without its children; 0 when
+// the kernel does not tell.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func (h *hold) summarize() {

@@ -61,8 +61,9 @@ func TestExclude(t *testing.T) {
 		ticks, missed uint64
 		excluded      bool
 	}{{0, 0, false}, {1000, 0, false}, {1000, 40, false}, {1000, 100, true}} {
-		var r Result
-		if r.exclude(tt.ticks, tt.missed); (r.Excluded != "") != tt.excluded {
+		begin := mockhost.Stats{Ticks: 7, TicksMissed: 90} // while the streams were opened: no matter
+		r := Result{MissedShare: missedShare(begin, mockhost.Stats{Ticks: 7 + tt.ticks, TicksMissed: 90 + tt.missed})}
+		if r.exclude(); (r.Excluded != "") != tt.excluded {
 			t.Errorf("%d ticks, %d missed: %q", tt.ticks, tt.missed, r.Excluded)
 		}
 	}
