@@ -66,7 +66,9 @@ func (x *exchange) admit() {
 	if !x.submitted {
 		l.metrics.Shed[ShedMailbox]++
 		x.refuse(wire.Overloaded, "", "", 0)
+		return
 	}
+	l.asked = true
 }
 
 // unknownModel says which model does not exist, unless its name is where the

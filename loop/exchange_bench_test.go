@@ -184,6 +184,31 @@ func TestExchangeAllocs(t *testing.T) {
 	}
 }
 
+// TestAsked: a callback that ends with a question to the lane says so, once.
+func TestAsked(t *testing.T) {
+	for _, tt := range []struct {
+		name, request string
+		want          bool
+	}{
+		{"limited", string(benchRequest), true},
+		{"refused", "GET /none HTTP/1.1\r\nHost: h\r\n\r\n", false},
+		{"half a request", string(benchRequest[:len(benchRequest)-1]), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := newBench(t, "")
+			e.loop.Begin(e.nowNs, e.nowNs)
+			e.client.OnBytes([]byte(tt.request))
+			if asked := e.loop.End(); asked != tt.want || asked != (len(e.lane) == 1) {
+				t.Errorf("asked is %t, the lane has %d reservations", asked, len(e.lane))
+			}
+			e.loop.Begin(e.nowNs, e.nowNs)
+			if e.loop.End() {
+				t.Error("asked again")
+			}
+		})
+	}
+}
+
 // BenchmarkExchange is the whole work of the loop for one request: 2 KB in,
 // 1 KB out, alias replaced, limit checked, usage read and charged.
 func BenchmarkExchange(b *testing.B) {

@@ -61,6 +61,7 @@ type Loop struct {
 	spare   *state.Reservation   // one that holds nothing, for reuse
 	owed    []*state.Reservation // releases that the lane could not take yet
 
+	asked     bool // the lane, in this callback
 	draining  bool // answers say Connection: close
 	drainIdle bool // idle clients are closed
 	quiet     drainQuiet
@@ -99,8 +100,9 @@ func (l *Loop) Begin(monoNs, wallNs int64) {
 
 // End lets clients go on whose next request had waited, and sends what the
 // callback gathered. Each entry leaves its list before it is worked off, so
-// that a panic loses none of the others.
-func (l *Loop) End() {
+// that a panic loses none of the others. asked says that mail may come at once:
+// the callback asked the lane for something.
+func (l *Loop) End() (asked bool) {
 	for n := len(l.freed); n > 0; n = len(l.freed) {
 		u := l.freed[n-1]
 		l.freed = l.freed[:n-1]
@@ -129,6 +131,8 @@ func (l *Loop) End() {
 		}
 	}
 	l.suspect = nil
+	asked, l.asked = l.asked, false
+	return asked
 }
 
 // Tick fires the timers that are due.

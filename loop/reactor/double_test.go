@@ -34,6 +34,7 @@ type core struct {
 	boxMax   int // 0 = no limit
 
 	open    bool // between Begin and End
+	asked   bool // told by the next End
 	sprung  bool // the callback panics on purpose
 	inside  int  // Socket methods on the stack
 	lastNs  int64
@@ -85,11 +86,13 @@ func (c *core) Begin(monoNs, wallNs int64) {
 	c.lastNs, c.open = monoNs, true
 }
 
-func (c *core) End() {
+func (c *core) End() (asked bool) {
 	if !c.open {
 		c.t.Error("End without Begin")
 	}
 	c.open = false
+	asked, c.asked = c.asked, false
+	return asked
 }
 
 func (c *core) Tick() {

@@ -22,6 +22,10 @@ const (
 	cipherBytesKeep = 256 << 10
 )
 
+// quietGap is how long a loop must have had nothing to do before a callback for
+// an answer to be awaited behind it.
+const quietGap = 50 * time.Microsecond
+
 // bellWait is how long a loop may take to answer the self-check.
 const bellWait = 5 * time.Second
 

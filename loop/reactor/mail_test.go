@@ -62,6 +62,70 @@ func TestMailIsNotLost(t *testing.T) {
 	}
 }
 
+// A taskNote is a task of gnet that runs a function.
+type taskNote func()
+
+func (f taskNote) Run(context.Context) error { f(); return nil }
+
+// TestMailAwaited: an answer that is there as soon as its goroutine may run is
+// read before the loop looks at its sockets and tasks; one that comes later is
+// not lost.
+func TestMailAwaited(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the loop makes way for the other goroutine
+	questions := make(chan loop.Socket, 1)
+	var atOnce, answers atomic.Int64
+	var late atomic.Bool
+	st := play(t, Options{Loops: 1}, func(c *core) {
+		c.accept = func(c *core, s loop.Socket, _ loop.Peer) loop.Conn {
+			return &conn{core: c, bytes: func([]byte) {
+				answered := answers.Load()
+				_ = raw(s).shard.el.Execute(context.Background(), taskNote(func() {
+					if answers.Load() > answered {
+						atOnce.Add(1)
+					}
+				}))
+				c.asked = true
+				questions <- s
+			}}
+		}
+	})
+	go func() {
+		for s := range questions {
+			for range 100 {
+				if !late.Load() {
+					break
+				}
+				runtime.Gosched()
+			}
+			st.cores[0].Post(note(func(*core) {
+				answers.Add(1)
+				s.Write([]byte("x"))
+			}))
+		}
+	}()
+	t.Cleanup(func() { st.r.Stop(); close(questions) })
+	c := st.dialClient()
+	ask := func() {
+		time.Sleep(2 * quietGap) // the loop has nothing to do
+		if _, err := c.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 200 {
+		ask()
+	}
+	if n := atOnce.Load(); n < 100 { // the runtime may choose another goroutine
+		t.Errorf("%d of 200 answers were read at once", n)
+	}
+	late.Store(true)
+	for range 200 {
+		ask()
+	}
+}
+
 // TestMailBeforeStart: a wake while the Cores are being built is kept.
 func TestMailBeforeStart(t *testing.T) {
 	done := make(chan struct{})

@@ -35,7 +35,7 @@ type Options struct {
 type Core interface {
 	Post(loop.Message) bool
 	Begin(monoNs, wallNs int64)
-	End()
+	End() (asked bool)
 	Tick()
 	RunMail() (more bool)
 	Accept(loop.Socket, loop.Peer) loop.Conn

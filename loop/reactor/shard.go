@@ -3,6 +3,7 @@ package reactor
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,9 @@ type shard struct {
 	bell  *bell
 
 	busy     bool      // a callback runs: what gnet reports now is noted in due
+	asked    bool      // a callback asked for mail: see awaitMail
+	beganNs  int64     // when the last callback began
+	gapNs    int64     // how long after the one before that was
 	due      []*socket // to be settled after the current callback, in order
 	draining []*socket // wait for OnDrained
 	attended []*socket // need the tick: see socket.attend
@@ -162,7 +166,28 @@ func (l *shard) handle(w work, s *socket) (more bool) {
 	more = l.run(w, s)
 	l.settle()
 	l.busy = false
+	if l.asked {
+		l.asked = false
+		if w == workRead && l.gapNs > int64(quietGap) {
+			l.awaitMail()
+		}
+	}
 	return more
+}
+
+// awaitMail lets another goroutine, which was made ready by the callback that
+// asked it, answer before the loop looks at its sockets: the answer then costs
+// no wake-up, which is a write and two waits. It is not worth it on a loop that
+// has other events at hand, which would wait for it: there one wake-up brings
+// many answers.
+func (l *shard) awaitMail() {
+	if !l.mail.CompareAndSwap(mailIdle, mailRuns) {
+		return
+	}
+	runtime.Gosched()
+	if !l.mail.CompareAndSwap(mailRuns, mailIdle) && l.mail.CompareAndSwap(mailAgain, mailPosted) {
+		l.runMail()
+	}
 }
 
 // run is one callback between Begin and End, inside the panic boundary.
@@ -186,14 +211,16 @@ func (l *shard) run(w work, s *socket) (more bool) {
 	case workMail:
 		more = l.core.RunMail()
 	}
-	l.core.End()
+	l.asked = l.core.End() || l.asked
 	return more
 }
 
 // begin reads the clock for one callback.
 func (l *shard) begin() {
 	now := time.Now()
-	l.core.Begin(int64(now.Sub(l.r.started)), now.UnixNano())
+	ns := int64(now.Sub(l.r.started))
+	l.gapNs, l.beganNs = ns-l.beganNs, ns
+	l.core.Begin(ns, now.UnixNano())
 }
 
 // boundary is deferred by run: a panic costs the connection that it came from.
