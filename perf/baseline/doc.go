@@ -15,23 +15,26 @@
 // Both: requests in flight are objects from a pool, with all their buffers; a
 // request body is read once into a pooled buffer, edited without decoding, and
 // given back when its answer begins; limits are counted under one mutex, since
-// a shard could not hold the policy that most requests share, and a decision
+// shards could not hold the policy that most requests share, and a decision
 // takes less time than a hand-over; spool writers are one per P, each under its
 // own mutex, and a request stays with one of them; which header fields go on is
 // asked of package upstream once per name and remembered; no log line per
 // request; GOGC is 400 unless the environment says otherwise; counters are
 // plain atomics, read when they are asked for.
 //
-// nethttp: transport with all idle connections kept, no compression, no
-// HTTP/2, no timer for the response head, write buffer large enough for the
-// usual request; header values are shared and not copied; one flush per read of
-// a stream; request copied from a template and not parsed from a URL; no
-// goroutine but those of net/http. Full duplex is not asked for: a request
-// body is read to its end before anything is answered.
+// nethttp: a transport per host with all idle connections kept, no compression,
+// no HTTP/2, no timer for the response head; head and body of a usual request
+// go out in one write, which takes a reader that the transport knows and a
+// buffer that holds both; header values are shared and not copied; requests are
+// copied from a template and not parsed from a URL; one flush per read of a
+// stream; no goroutine but those of net/http. Full duplex is not asked for: a
+// request body is read to its end before anything but a refusal is answered.
+// Of some 95 allocations per request, ten are not net/http's own.
 //
-// fasthttp: request bodies stay in the server's own buffers; a stream is a
-// reader that the server asks for pieces, and not a writer, which would cost a
-// goroutine and a pipe for each; headers are copied as bytes.
+// fasthttp: a client per host with all idle connections kept; heads are copied
+// as bytes between pooled objects; a stream is an io.WriterTo that the server
+// drains, and not a SetBodyStreamWriter, which would cost a goroutine and a
+// pipe for each. It allocates some seven times per request.
 //
 // # What is less than Relay
 //
@@ -39,8 +42,8 @@
 // catalog is read once. A silent stream gets no keep-alive and no idle timeout,
 // a host no deadline for its first byte. An encoded answer is a bad gateway. A
 // refused connection is tried once more; all else is left to the transports.
-// The fasthttp engine reads the body before the in-flight cap, and learns that
-// a caller has left by its next write only.
+// The fasthttp engine learns that a caller has left by its next write only, and
+// reads up to 8 KiB of a body before the in-flight cap.
 //
 // Handler and Serve are an older measure: a reverse proxy of net/http that
 // does no authentication, limits or accounting.

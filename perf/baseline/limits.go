@@ -15,6 +15,8 @@ const (
 	statusEnd        = 600
 	transportReading = 4 << 10 // buffers of an upstream connection
 	transportWriting = 8 << 10
+	inlineBytesMax   = 7 << 10 // a body that goes out in one write with its head
+	ownFieldsMost    = 5       // fields that the gateway adds to a request
 	fastReading      = 8 << 10 // of a client or an upstream; a head must fit
 )
 

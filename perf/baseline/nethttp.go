@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -156,10 +157,12 @@ func (g *netHTTP) enter(t *ticket, r *http.Request) refusal {
 			show(t, field.shown, value)
 		}
 	}
-	return t.enter(&head{
+	refused := t.enter(&head{
 		method: r.Method, version: r.Header["Anthropic-Version"] != nil, id: first(r.Header["X-Request-Id"]),
 		encoding: first(r.Header["Content-Encoding"]), media: first(r.Header["Content-Type"]), announce: r.ContentLength,
 	})
+	t.ids = []string{t.id}
+	return refused
 }
 
 func first(values []string) string {
@@ -236,6 +239,11 @@ func (g *netHTTP) relay(t *ticket, w http.ResponseWriter, answer *http.Response)
 
 // send makes the attempts. Without an answer the request is refused, or was
 // accounted for.
+//
+// A transport writes head and body at once only when it knows the type of the
+// body's reader, and such a reader does not tell when it is done with its
+// bytes. So a small body is copied once, for the collector to take, which is
+// cheaper than a second write; a large one is read out of its pooled buffer.
 func (n *netHost) send(t *ticket, r *http.Request, credential []string) (*http.Response, refusal) {
 	header := n.header(t, r, credential)
 	address := n.address(t, r)
@@ -244,8 +252,14 @@ func (n *netHost) send(t *ticket, r *http.Request, credential []string) (*http.R
 		out := n.template.WithContext(t.caller)
 		out.URL, out.Host, out.Header = address, n.HostPort, header
 		out.ContentLength = int64(t.body.length)
-		out.Body = t.body.reader()
-		out.GetBody = func() (io.ReadCloser, error) { return t.body.reader(), nil } // within RoundTrip only
+		if t.body.length <= inlineBytesMax {
+			text := wire.AppendEdited(make([]byte, 0, t.body.length), t.body.bytes, t.body.edits)
+			out.Body = io.NopCloser(bytes.NewReader(text))
+			out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+		} else {
+			out.Body = t.body.reader()
+			out.GetBody = func() (io.ReadCloser, error) { return t.body.reader(), nil } // within RoundTrip only
+		}
 		answer, err := n.transport.RoundTrip(out)
 		if err == nil {
 			return answer, refusal{}
@@ -280,8 +294,14 @@ func reveals(text string, credential []byte) bool {
 // header makes the fields of the request to the host. The caller's values are
 // shared, not copied.
 func (n *netHost) header(t *ticket, r *http.Request, credential []string) http.Header {
-	out := make(http.Header, len(r.Header)+6)
 	shown := t.credential()
+	count := ownFieldsMost
+	for name := range r.Header {
+		if n.sent.passes(name) {
+			count++
+		}
+	}
+	out := make(http.Header, count) // up to 8 are one small object
 	for name, values := range r.Header {
 		if !n.sent.passes(name) {
 			continue
@@ -299,7 +319,7 @@ func (n *netHost) header(t *ticket, r *http.Request, credential []string) http.H
 	}
 	out["User-Agent"] = userAgent
 	out["Accept-Encoding"] = identity
-	out["X-Request-Id"] = []string{t.id}
+	out["X-Request-Id"] = t.ids
 	if n.Shape == catalog.OpenAI {
 		out["Authorization"] = credential
 		if n.Organization != "" {
@@ -331,8 +351,10 @@ func (g *netHTTP) head(t *ticket, w http.ResponseWriter, answer *http.Response, 
 		named(v, func(name string) { delete(out, name) })
 	}
 	delete(out, "Content-Length")
+	values := make([]string, 2) // one object for both
 	if id := hostRequestID(answer.Header, t.route.Shape); id != "" {
-		out["X-Relay-Upstream-Request-Id"] = []string{id}
+		values[0] = id
+		out["X-Relay-Upstream-Request-Id"] = values[0:1:1]
 	}
 	t.ownFields(out, answer.StatusCode, t.answer.retryNs)
 	if t.answer.mode == streaming {
@@ -347,17 +369,17 @@ func (g *netHTTP) head(t *ticket, w http.ResponseWriter, answer *http.Response, 
 		out["Content-Type"] = nil // else the server would guess
 	}
 	if length >= 0 {
-		out["Content-Length"] = []string{strconv.FormatInt(length, 10)}
+		values[1] = strconv.FormatInt(length, 10)
+		out["Content-Length"] = values[1:2:2]
 	}
 	w.WriteHeader(answer.StatusCode)
 }
 
 // ownFields adds the fields that every answer has.
 func (t *ticket) ownFields(out http.Header, status int, retryNs int64) {
-	id := []string{t.id}
-	out["X-Request-Id"] = id
+	out["X-Request-Id"] = t.ids
 	if t.route.Shape == catalog.Anthropic {
-		out["Request-Id"] = id
+		out["Request-Id"] = t.ids
 	}
 	if ns := retryAfterNs(status, retryNs); ns > 0 && out["Retry-After"] == nil {
 		out["Retry-After"] = []string{strconv.FormatInt(upstream.RetryAfterSeconds(ns), 10)}

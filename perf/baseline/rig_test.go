@@ -19,7 +19,7 @@ import (
 
 // A rig is a gateway before a mock provider.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	mock    *mockhost.Server
 	gateway *Gateway
 	url     string
@@ -55,7 +55,7 @@ relay_keys:
 `
 
 // startRig starts a gateway; set may change its options.
-func startRig(t *testing.T, engine string, set func(*Options)) *rig {
+func startRig(t testing.TB, engine string, set func(*Options)) *rig {
 	t.Helper()
 	mock, err := mockhost.Start(mockhost.Options{Scenario: "instant", Record: true})
 	if err != nil {

@@ -33,6 +33,7 @@ type ticket struct {
 	shown   httpparse.Request // the fields in which a credential may come
 	texts   []byte            // of them
 	id      string            // told to the caller and to the upstream
+	ids     []string          // the same as the value of a field of net/http
 	key     *catalog.RelayKey
 	model   *catalog.Model
 	binding *catalog.Binding
