@@ -81,10 +81,10 @@ func TestSilentCrowd(t *testing.T) {
 		evicted int  // at least
 		within  time.Duration
 	}{
-		{"silent", nil, false, crowd - handshakesMax, time.Second},
-		{"half a hello", hello[:len(hello)/2], false, crowd - handshakesMax, time.Second},
-		{"hello and no more", hello, false, crowd - handshakesMax, time.Second},
-		{"silent again and again", nil, true, crowd, 3 * time.Second},
+		{"silent", nil, false, crowd - handshakesMax, 2 * time.Second},
+		{"half a hello", hello[:len(hello)/2], false, crowd - handshakesMax, 2 * time.Second},
+		{"hello and no more", hello, false, crowd - handshakesMax, 2 * time.Second},
+		{"silent again and again", nil, true, crowd, 4 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			st := playSilent(t, Options{}, func(c *core) { c.accept = echo })
