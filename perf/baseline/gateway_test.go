@@ -256,6 +256,29 @@ func TestHangUp(t *testing.T) {
 	})
 }
 
+// TestHangUpEarly leaves before there is any answer: net/http tells, fasthttp
+// does not.
+func TestHangUpEarly(t *testing.T) {
+	r := startRig(t, "nethttp", nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	q := r.request(ctx, messagePath+"?mock=silent", keyWide, messageBody, "X-Request-ID: early")
+	go func() {
+		_, err := http.DefaultClient.Do(q)
+		ended <- err
+	}()
+	eventually(t, "the host is asked", func() bool { return len(r.mock.Requests()) == 1 })
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("an answer came")
+	}
+	eventually(t, "the row is written", func() bool { return len(r.rows("early")) == 1 })
+	if e := r.rows("early")[0]; e.Outcome != usage.Cancelled || e.Status != 0 || e.Source != usage.Estimated || e.Tokens.Output != 0 {
+		t.Errorf("row %+v", e)
+	}
+	eventually(t, "the upstream is cancelled", func() bool { return r.mock.Stats().PeersGone == 1 })
+}
+
 // TestFields sees what the host and the caller get of each other.
 func TestFields(t *testing.T) {
 	onEngines(t, func(t *testing.T, engine string) {
