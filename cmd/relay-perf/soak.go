@@ -66,7 +66,7 @@ func (c *soakCommand) Run(ctx context.Context) error {
 
 func printSoak(r *soak.Result) error {
 	rows := [][]string{
-		{"requests", fmt.Sprintf("%d at %.0f/s, and %d to warm up", r.Load.Offered, r.Rate, r.WarmUp.Offered)},
+		{"requests", fmt.Sprintf("%d at %.0f/s, and %d and %d before them", r.Load.Offered, r.Rate, r.WarmUp.Offered, r.Burst.Offered)},
 		{"answers by status", fmt.Sprint(r.Seen.ByStatus)},
 		{"lost", fmt.Sprint(r.Seen.Lost)},
 		{"latency p50 / p99", fmt.Sprintf("%.1f / %.1f ms", r.LatencyP50Ms, r.LatencyP99Ms)},
@@ -74,9 +74,9 @@ func printSoak(r *soak.Result) error {
 		{"most in flight", fmt.Sprint(r.InFlight)},
 		{"memory per waiting request", fmt.Sprintf("%.1f KiB", r.KiBPerWaiting)},
 		{"CPU per request", fmt.Sprintf("%.0f µs", r.CPUPerRequest)},
-		{"memory base / most / after", fmt.Sprintf("%s / %s / %s MiB", mib(r.Base.RSS), mib(r.Most.RSS), mib(r.After.RSS))},
-		{"descriptors", fmt.Sprintf("%d / %d / %d", r.Base.Descriptors, r.Most.Descriptors, r.After.Descriptors)},
-		{"goroutines", fmt.Sprintf("%s / %s / %s", number(r.Base.Goroutines), number(r.Most.Goroutines), number(r.After.Goroutines))},
+		{"memory base / full pools / most / after", fmt.Sprintf("%s / %s / %s / %s MiB", mib(r.Base.RSS), mib(r.Filled.RSS), mib(r.Most.RSS), mib(r.After.RSS))},
+		{"descriptors base / most / after", fmt.Sprintf("%d / %d / %d", r.Base.Descriptors, r.Most.Descriptors, r.After.Descriptors)},
+		{"goroutines base / most / after", fmt.Sprintf("%s / %s / %s", number(r.Base.Goroutines), number(r.Most.Goroutines), number(r.After.Goroutines))},
 		{"back at the base", returned(r.ReturnSeconds)},
 	}
 	if c := r.Count; c != nil {

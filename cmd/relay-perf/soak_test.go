@@ -25,7 +25,7 @@ func TestSoakOfRelay(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, want := range []string{"| rows | 800 in 9 accounts, by status map[200:800] |", "| lost | 0 |", "| back at the base | after"} {
+	for _, want := range []string{"| rows | 901 in 9 accounts, by status map[200:901] |", "| lost | 0 |", "| back at the base | after"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -38,7 +38,7 @@ func TestSoakOfRelay(t *testing.T) {
 		Command string
 		Results soak.Result
 	}
-	if err := json.Unmarshal(text, &kept); err != nil || kept.Command != "soak" || kept.Results.Count.Rows != 800 || kept.Results.Most.Exchanges < 20 {
+	if err := json.Unmarshal(text, &kept); err != nil || kept.Command != "soak" || kept.Results.Count.Rows != 901 || kept.Results.Most.Exchanges < 20 {
 		t.Errorf("result file: %+v, %v", kept, err)
 	}
 }

@@ -105,7 +105,7 @@ func (s *soak) judgeAccounts(b *books) {
 			lacking += max(n-r.Count.ByStatus[status], 0)
 		}
 	}
-	if all := r.WarmUp.Offered + r.Load.Offered; lacking == 0 && r.Count.Rows != all {
+	if all := r.WarmUp.Offered + r.Burst.Offered + r.Load.Offered; lacking == 0 && r.Count.Rows != all {
 		r.problem("rows", "%d requests have %d rows", all, r.Count.Rows)
 	}
 	named, last := 0, ""

@@ -157,7 +157,7 @@ func (g *gateway) misbehave() (n int, refused bool) {
 	n = g.requests
 	switch g.fault {
 	case "dies":
-		if n == 250 {
+		if n == 500 {
 			fmt.Fprintln(os.Stderr, "panic: out of luck")
 			os.Exit(3)
 		}

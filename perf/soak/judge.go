@@ -19,6 +19,7 @@ func (s *soak) judgeLoad() {
 		r.problem("requests", "%d were sent, not %d", r.Load.Offered, s.o.Requests)
 	}
 	r.judgeAnswers("warm-up", r.WarmUp)
+	r.judgeAnswers("burst", r.Burst)
 	r.judgeAnswers("load", r.Load)
 	for _, k := range r.Load.ByKind {
 		r.LatencyP50Ms, r.LatencyP99Ms = max(r.LatencyP50Ms, k.Total.P50), max(r.LatencyP99Ms, k.Total.P99)

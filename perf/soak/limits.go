@@ -10,6 +10,8 @@ const (
 	warmUpRequests = 2000                   // or as many as the load has, if that is fewer
 	warmUpRate     = 500.0                  // requests per second
 	restTime       = 2 * time.Second        // between the warm-up and the readings that are compared with
+	burstSeconds   = 6.0                    // of arrivals
+	fillRests      = 6                      // rests between the burst and the load
 	sampleEvery    = 500 * time.Millisecond // the target's metrics are asked so often: their cost is in its CPU
 	drainTime      = 30 * time.Second       // how long late answers are awaited
 
@@ -17,13 +19,13 @@ const (
 	connectionsMost  = 17_000 // open at once
 	descriptorsOwn   = 500    // of this process, for everything else
 
-	// How far from its base a gateway may be to count as back: descriptors,
-	// goroutines, and memory by the larger of a size and a share of what the load
-	// has added.
+	// How far from its base a gateway may be to count as back; memory by the larger
+	// of a size and a share of what it had when its pools were full, because a
+	// collector lets some garbage lie.
 	returnedFiles      = 16
 	returnedGoroutines = 16
 	returnedBytes      = 16 << 20
-	returnedShare      = 0.10
+	returnedShare      = 0.5
 
 	// The usage that the mock reports for each request.
 	tokensIn  = 120

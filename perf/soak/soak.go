@@ -53,7 +53,8 @@ type Result struct {
 	Rate     float64
 	Requests int64
 	Load     *openloop.Result
-	WarmUp   *openloop.Result
+	WarmUp   *openloop.Result // small answers at once
+	Burst    *openloop.Result // as the load, but short
 
 	LatencyP50Ms, LatencyP99Ms float64 // of the worse kind
 
@@ -61,6 +62,7 @@ type Result struct {
 	KiBPerWaiting float64 // of memory over the base, at the sample with most in flight
 	CPUPerRequest float64 // µs
 	Base          Size    // behind the warm-up
+	Filled        Size    // behind a burst as dense as the load, which has filled the target's pools
 	Most          Size    // of each, whenever it was
 	After         Size
 	ReturnSeconds float64 // until it was back; -1 = it did not come back in time
@@ -80,8 +82,10 @@ type soak struct {
 	t       *target.Target
 	dataDir string
 	mix     openloop.Mix
-	sent    []int64 // requests by key, warm-up included
-	result  *Result
+	sent    []int64 // requests by key, warm-up and burst included
+
+	connections int // most to the target
+	result      *Result
 }
 
 func (o *Options) check() error {
@@ -128,6 +132,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		result: &Result{Target: o.Target, Rate: o.Rate, Requests: o.Requests, ReturnSeconds: -1},
 	}
 	s.mix.BodyBytesExact = o.BodyBytes
+	limit, err := machine.RaiseDescriptors()
+	if err != nil {
+		return nil, err
+	}
+	s.connections = min(connectionsMost, int(limit)-descriptorsOwn)
 	err = s.load(ctx)
 	if err == nil {
 		err = s.settle(ctx)
@@ -167,20 +176,15 @@ func (s *soak) load(ctx context.Context) error {
 		return err
 	}
 	r.Most = r.Base
+	if err := s.fill(ctx); err != nil {
+		return err
+	}
 	begin, err := s.t.Usage()
 	if err != nil {
 		return err
 	}
-	limit, err := machine.RaiseDescriptors()
-	if err != nil {
-		return err
-	}
-	most := min(connectionsMost, int(limit)-descriptorsOwn)
 	watched, end := s.watch(ctx)
-	r.Load, err = s.send(watched, openloop.Options{
-		Mix: s.mix, Rate: s.o.Rate, Drain: drainTime,
-		Connections: max(1, min(int(s.o.Rate*connectionsAhead), most)), ConnectionsMax: most,
-	}, s.o.Requests)
+	r.Load, err = s.send(watched, s.dense(), s.o.Requests)
 	if watchErr := end(); watchErr != nil {
 		err = watchErr
 	}
@@ -192,6 +196,39 @@ func (s *soak) load(ctx context.Context) error {
 		return err
 	}
 	r.CPUPerRequest = (after.CPU - begin.CPU).Seconds() * 1e6 / float64(s.o.Requests)
+	return nil
+}
+
+// dense are the options of the load.
+func (s *soak) dense() openloop.Options {
+	return openloop.Options{
+		Mix: s.mix, Rate: s.o.Rate, Drain: drainTime,
+		Connections: max(1, min(int(s.o.Rate*connectionsAhead), s.connections)), ConnectionsMax: s.connections,
+	}
+}
+
+// fill sends a burst as dense as the load, so that the target's pools are as
+// full before the load as they will be behind it: what is compared then is what
+// a request leaves behind for good.
+func (s *soak) fill(ctx context.Context) error {
+	var err error
+	r := s.result
+	r.Burst, err = s.send(ctx, s.dense(), min(s.o.Requests/4, int64(s.o.Rate*burstSeconds))+1)
+	if err != nil {
+		return fmt.Errorf("soak: burst: %w", err)
+	}
+	for range fillRests { // the least: what is garbage is no pool
+		if !pause(ctx, s.o.rest) {
+			return ctx.Err()
+		}
+		size, err := s.size(ctx)
+		if err != nil {
+			return err
+		}
+		if r.Filled.RSS == 0 || size.RSS < r.Filled.RSS {
+			r.Filled = size
+		}
+	}
 	return nil
 }
 

@@ -32,14 +32,14 @@ func TestSoak(t *testing.T) {
 		err      string
 	}{
 		{fault: ""},
-		{fault: "refuses", problems: []string{"answers: 6 requests of the warm-up had status 503", "answers: 6 requests of the load had status 503"}},
-		{fault: "no record", problems: []string{"rows: 600 answers with status 200 have 594 rows", "rows: 600 requests have 594 rows", "accounts: "}},
-		{fault: "no end", problems: []string{"rows: 6 admitted requests have no row of their end"}},
-		{fault: "two rows", problems: []string{"rows: 6 rows have the request id", "rows: 600 requests have 606 rows", "accounts: "}},
+		{fault: "refuses", problems: []string{"answers: 6 requests of the warm-up had status 503", "answers: 1 requests of the burst had status 503", "answers: 6 requests of the load had status 503"}},
+		{fault: "no record", problems: []string{"rows: 676 answers with status 200 have 669 rows", "rows: 676 requests have 669 rows", "accounts: "}},
+		{fault: "no end", problems: []string{"rows: 7 admitted requests have no row of their end"}},
+		{fault: "two rows", problems: []string{"rows: 7 rows have the request id", "rows: 676 requests have 683 rows", "accounts: "}},
 		{fault: "another account", problems: []string{"accounts: "}},
 		{fault: "an unknown account", problems: []string{"accounts: "}},
-		{fault: "another cost", problems: []string{"rows: 6 rows do not cost what", "cost: team-"}},
-		{fault: "another usage", problems: []string{"usage: 6 rows of whole answers", "cost: team-"}},
+		{fault: "another cost", problems: []string{"rows: 7 rows do not cost what", "cost: team-"}},
+		{fault: "another usage", problems: []string{"usage: 7 rows of whole answers", "cost: team-"}},
 		{fault: "no price", problems: []string{"cost: "}},
 		{fault: "leaks goroutines", problems: []string{"return: after 1s goroutines: "}},
 		{fault: "leaks files", problems: []string{"return: after 1s descriptors: "}},
@@ -48,7 +48,7 @@ func TestSoak(t *testing.T) {
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			t.Parallel()
-			o := Options{Target: target.NameRelay, Rate: 400, Requests: 300, rest: 200 * time.Millisecond, Pace: "instant,first=50ms", BodyBytes: 600, Return: time.Second}
+			o := Options{Target: target.NameRelay, Rate: 400, Requests: 300, rest: 100 * time.Millisecond, Pace: "instant,first=50ms", BodyBytes: 600, Return: time.Second}
 			o.Setup = testSetup(t, &o)
 			o.Setup.RelayEnv = []string{faultSetting + "=" + tt.fault}
 			r, err := Run(t.Context(), o)

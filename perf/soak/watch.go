@@ -95,8 +95,8 @@ func (s *soak) settle(ctx context.Context) error {
 // larger names everything that is not back at its base.
 func (r *Result) larger() []string {
 	var found []string
-	if most := r.Base.RSS + max(returnedBytes, int64(returnedShare*float64(r.Most.RSS-r.Base.RSS))); r.After.RSS > most {
-		found = append(found, fmt.Sprintf("memory: %.1f MiB, the base is %.1f and it was %.1f at most", mib(r.After.RSS), mib(r.Base.RSS), mib(r.Most.RSS)))
+	if r.After.RSS > r.Filled.RSS+max(returnedBytes, int64(returnedShare*float64(r.Filled.RSS))) {
+		found = append(found, fmt.Sprintf("memory: %.1f MiB, with full pools it was %.1f before the load, and %.1f at most", mib(r.After.RSS), mib(r.Filled.RSS), mib(r.Most.RSS)))
 	}
 	if r.After.Descriptors > r.Base.Descriptors+returnedFiles {
 		found = append(found, fmt.Sprintf("descriptors: %d are open, the base is %d", r.After.Descriptors, r.Base.Descriptors))
