@@ -22,6 +22,10 @@ type soakCommand struct {
 	Accounts    int           `help:"Accounts, each with a relay key; requests take turns." default:"60"`
 	Pace        string        `help:"Scenario words of the mock." default:"slow"`
 	BodyBytes   int           `help:"Exact length of request bodies; 0 = log-normal, 2 KB at p50 and 20 KB at p99."`
+	SlowShare   float64       `help:"Callers beside the load, as a share of it, who send slowly and read slowly."`
+	LeaveShare  float64       `help:"The same of callers who leave in the middle."`
+	FaultShare  float64       `help:"The same of callers whom the provider fails."`
+	FaultWords  []string      `help:"Scenario words by which it fails them, in turn; separate them by semicolons." sep:";"`
 	LatencyMax  time.Duration `help:"Allowed latency at p99; 0 = it is only told."`
 	OverheadMax time.Duration `help:"Allowed overhead at p99; 0 = it is only told." default:"1s"`
 	Return      time.Duration `help:"Within which memory, descriptors and goroutines have to be back where they were. Idle connections to providers are kept for 55 s." default:"90s"`
@@ -37,6 +41,7 @@ func (c *soakCommand) Run(ctx context.Context) error {
 	o := soak.Options{
 		Target: c.Target, Rate: c.Rate, Requests: c.Requests, Pace: c.Pace, BodyBytes: c.BodyBytes,
 		LatencyMax: c.LatencyMax, OverheadMax: c.OverheadMax, Return: c.Return,
+		Trouble: soak.Trouble{SlowShare: c.SlowShare, LeaveShare: c.LeaveShare, FaultShare: c.FaultShare, Faults: c.FaultWords},
 	}
 	shared := setupFlags{Relay: c.Relay, RelayEnv: c.RelayEnv, Keys: c.Accounts, Workers: 2}
 	setup, err := shared.start(ctx, o.Scenario())
@@ -78,6 +83,11 @@ func printSoak(r *soak.Result) error {
 		{"descriptors base / most / after", fmt.Sprintf("%d / %d / %d", r.Base.Descriptors, r.Most.Descriptors, r.After.Descriptors)},
 		{"goroutines base / most / after", fmt.Sprintf("%s / %s / %s", number(r.Base.Goroutines), number(r.Most.Goroutines), number(r.After.Goroutines))},
 		{"back at the base", returned(r.ReturnSeconds)},
+	}
+	for i, name := range []string{"slow callers", "callers who left", "callers who were failed"} {
+		if t := r.Trouble[i]; t.Callers > 0 {
+			rows = append(rows, []string{name, fmt.Sprintf("%d, by status %v, without a whole answer %d", t.Callers, t.ByStatus, t.Lost)})
+		}
 	}
 	if c := r.Count; c != nil {
 		rows = append(rows, []string{"rows", fmt.Sprintf("%d in %d accounts, by status %v", c.Rows, r.Accounts, c.ByStatus)},

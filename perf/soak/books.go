@@ -27,6 +27,13 @@ func shares(sent []int64, n int64) {
 	}
 }
 
+func sum(counts []int64) (all int64) {
+	for _, n := range counts {
+		all += n
+	}
+	return all
+}
+
 // A book is what the rows of one account say.
 type book struct {
 	rows, cost int64
@@ -105,7 +112,7 @@ func (s *soak) judgeAccounts(b *books) {
 			lacking += max(n-r.Count.ByStatus[status], 0)
 		}
 	}
-	if all := r.WarmUp.Offered + r.Burst.Offered + r.Load.Offered; lacking == 0 && r.Count.Rows != all {
+	if all := sum(s.sent); lacking == 0 && r.Count.Rows != all {
 		r.problem("rows", "%d requests have %d rows", all, r.Count.Rows)
 	}
 	named, last := 0, ""

@@ -34,6 +34,7 @@ import (
 // the processes that the target package starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] != "mock" && os.Args[1] != "serve" {
+		flag.Set("test.parallel", "5") // they wait more than they work
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -129,14 +130,32 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		e := g.event(r)
 		g.admit(e, n)
-		g.proxy.ServeHTTP(answer, r)
+		g.pass(answer, r)
 		e.Status = answer.status
 		g.mu.Lock()
 		g.book(e, n)
 		g.mu.Unlock()
 	}
+	if answer.status == 0 {
+		panic(http.ErrAbortHandler)
+	}
 	w.WriteHeader(answer.status)
+	if g.fault == "cuts" && answer.Len() > slowBytes/2 {
+		answer.Truncate(slowBytes / 2)
+		w.Write(answer.Bytes())
+		panic(http.ErrAbortHandler)
+	}
 	w.Write(answer.Bytes())
+}
+
+// pass asks the mock. Without a whole answer there is no status.
+func (g *gateway) pass(answer *record, r *http.Request) {
+	defer func() {
+		if recover() != nil {
+			answer.status = 0
+		}
+	}()
+	g.proxy.ServeHTTP(answer, r)
 }
 
 // A record keeps an answer.

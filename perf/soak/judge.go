@@ -59,6 +59,15 @@ func (r *Result) judgeAnswers(part string, load *openloop.Result) {
 	}
 }
 
+// judgeTrouble asks whether slow callers got all of their answers. What those
+// who leave or are failed get is a matter of the books only.
+func (s *soak) judgeTrouble() {
+	t := s.result.Trouble[slow]
+	if whole := t.ByStatus[200]; whole != t.Callers {
+		s.result.problem("slow callers", "%d of %d got all of their answer: by status %v, lost by cause %v", whole, t.Callers, t.ByStatus, t.Causes)
+	}
+}
+
 // judgeReturn asks whether the target is as small as it was.
 func (s *soak) judgeReturn() {
 	if s.result.ReturnSeconds >= 0 {

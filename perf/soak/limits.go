@@ -19,6 +19,18 @@ const (
 	connectionsMost  = 17_000 // open at once
 	descriptorsOwn   = 500    // of this process, for everything else
 
+	shareMax      = 0.5              // of the rate, of one kind of trouble
+	troubleAtOnce = 2000             // callers of one kind; more wait for a place
+	troubleTime   = 60 * time.Second // within which one has to be through
+	causesMax     = 20               // causes that are told apart
+	leaveTime     = 600 * time.Millisecond
+
+	slowBodyBytes  = 4 << 10
+	slowPieces     = 8                      // of a request
+	slowPieceBytes = 16 << 10               // of an answer
+	slowPieceTime  = 100 * time.Millisecond // between pieces: 160 KB/s
+	slowBytes      = 1 << 20                // content of the answer
+
 	// How far from its base a gateway may be to count as back; memory by the larger
 	// of a size and a share of what it had when its pools were full, because a
 	// collector lets some garbage lie.

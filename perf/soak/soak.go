@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"relay/perf/machine"
@@ -25,6 +26,7 @@ type Options struct {
 	// LatencyMax bounds the 99th percentile of the latency, and OverheadMax that
 	// of the overhead; 0 = it is only told.
 	LatencyMax, OverheadMax time.Duration
+	Trouble                 Trouble       // callers beside the load that behave badly
 	Return                  time.Duration // within which memory, descriptors and goroutines have to be back; 90 s when 0
 
 	rest time.Duration // between the warm-up and the readings that are compared with; restTime when 0
@@ -67,10 +69,11 @@ type Result struct {
 	After         Size
 	ReturnSeconds float64 // until it was back; -1 = it did not come back in time
 
-	Seen     money.Seen
-	Count    *money.Count // nil: the target keeps no accounts
-	Accounts int          // with rows
-	Missing  int64        // rows of the accounts that have fewer than were sent, together
+	Trouble  [troubles]Troubled // slow callers, those who leave, those whom the provider fails
+	Seen     money.Seen         // everything, trouble included
+	Count    *money.Count       // nil: the target keeps no accounts
+	Accounts int                // with rows
+	Missing  int64              // rows of the accounts that have fewer than were sent, together
 
 	Problems []string // each check that failed, by name; none = all is well
 	Excluded string   // why latencies count in no figure; "" = they count
@@ -85,7 +88,9 @@ type soak struct {
 	sent    []int64 // requests by key, warm-up and burst included
 
 	connections int // most to the target
-	result      *Result
+
+	mu     sync.Mutex // guards sent and the result's Seen and Trouble while the load runs
+	result *Result
 }
 
 func (o *Options) check() error {
@@ -106,7 +111,7 @@ func (o *Options) check() error {
 	case o.LatencyMax < 0 || o.OverheadMax < 0 || o.Return < 0:
 		return fmt.Errorf("soak: a bound below 0: latency %v, overhead %v, return %v", o.LatencyMax, o.OverheadMax, o.Return)
 	}
-	return nil
+	return o.Trouble.check()
 }
 
 // Run starts the target, loads it, lets it rest, ends it and reads its books.
@@ -129,7 +134,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	defer t.Close()
 	s := &soak{
 		o: &o, t: t, dataDir: dir, mix: o.Setup.Mix(t), sent: make([]int64, o.Setup.RelayKeys),
-		result: &Result{Target: o.Target, Rate: o.Rate, Requests: o.Requests, ReturnSeconds: -1},
+		result: &Result{Target: o.Target, Rate: o.Rate, Requests: o.Requests, ReturnSeconds: -1, Seen: money.Seen{ByStatus: make(map[int]int64)}},
 	}
 	s.mix.BodyBytesExact = o.BodyBytes
 	limit, err := machine.RaiseDescriptors()
@@ -149,6 +154,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	t.Close()
 	s.judgeLoad()
+	s.judgeTrouble()
 	s.judgeReturn()
 	if _, err := os.Stat(filepath.Join(dir, "spool")); err != nil {
 		return s.result, nil
@@ -184,7 +190,16 @@ func (s *soak) load(ctx context.Context) error {
 		return err
 	}
 	watched, end := s.watch(ctx)
+	var trouble sync.WaitGroup
+	for kind, share := range s.o.Trouble.shares() {
+		if share > 0 {
+			trouble.Go(func() {
+				s.makeTrouble(watched, kind, s.o.Rate*share, time.Duration(float64(s.o.Requests)/s.o.Rate*float64(time.Second)))
+			})
+		}
+	}
 	r.Load, err = s.send(watched, s.dense(), s.o.Requests)
+	trouble.Wait()
 	if watchErr := end(); watchErr != nil {
 		err = watchErr
 	}
@@ -239,10 +254,9 @@ func (s *soak) send(ctx context.Context, o openloop.Options, n int64) (*openloop
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	seen := &s.result.Seen
-	if seen.ByStatus == nil {
-		seen.ByStatus = make(map[int]int64)
-	}
 	for status, n := range r.ByStatus {
 		seen.ByStatus[status] += n
 	}

@@ -78,6 +78,33 @@ func TestSoak(t *testing.T) {
 	}
 }
 
+// TestTrouble: callers who behave badly have their rows too, and slow ones all
+// of their answers.
+func TestTrouble(t *testing.T) {
+	for _, tt := range []struct{ fault, problem string }{{"", ""}, {"cuts", "slow callers: 0 of "}} {
+		t.Run(tt.fault, func(t *testing.T) {
+			t.Parallel()
+			o := Options{
+				Target: target.NameRelay, Rate: 100, Requests: 100, rest: 100 * time.Millisecond, Pace: "instant,first=50ms", BodyBytes: 600, Return: 5 * time.Second,
+				Trouble: Trouble{SlowShare: 0.1, LeaveShare: 0.2, FaultShare: 0.4, Faults: []string{"status=500", "reset", "status=429,retry-after=1"}},
+			}
+			o.Setup = testSetup(t, &o)
+			o.Setup.RelayEnv = []string{faultSetting + "=" + tt.fault}
+			r, err := Run(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.problem == "" && len(r.Problems) != 0 || tt.problem != "" && (len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0], tt.problem)) {
+				t.Errorf("problems %q, want %q", r.Problems, tt.problem)
+			}
+			left, failed := r.Trouble[leave], r.Trouble[fault]
+			if r.Trouble[slow].Callers != 10 || left.Callers != 20 || left.Lost != 20 || failed.Callers != 40 || failed.ByStatus[500] != 14 || failed.ByStatus[429] != 13 || failed.ByStatus[502] != 13 {
+				t.Errorf("%+v", r.Trouble)
+			}
+		})
+	}
+}
+
 // TestDirect: what keeps no accounts has no count, and all else is judged.
 func TestDirect(t *testing.T) {
 	o := Options{Target: target.NameDirect, Rate: 100, Requests: 30, rest: 100 * time.Millisecond, Pace: "instant,first=50ms", LatencyMax: 10 * time.Millisecond, OverheadMax: time.Minute, Return: time.Second}
@@ -105,6 +132,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{Options{Rate: 5, Requests: 1e9}, "1000000000 requests"},
 		{Options{Rate: 5, Requests: 5, BodyBytes: -1}, "bodies of -1"},
 		{Options{Rate: 5, Requests: 5, OverheadMax: -1}, "a bound below 0"},
+		{Options{Rate: 5, Requests: 5, Trouble: Trouble{LeaveShare: 0.6}}, "a share of 0.6 of leaving callers"},
+		{Options{Rate: 5, Requests: 5, Trouble: Trouble{SlowShare: -0.1}}, "a share of -0.1 of slow callers"},
 		{Options{Rate: 5, Requests: 5, Target: "envoy"}, "envoy"},
 	} {
 		if _, err := Run(t.Context(), tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
