@@ -14,13 +14,13 @@ type answer struct {
 	status int
 	mockUs int64 // what the mock says that it took; -1 = unknown
 	closes bool  // the connection is of no further use
+	events bool  // the body was a stream of events
 }
 
 var errAnswer = errors.New("openloop: malformed answer")
 
-// readAnswer reads one whole response. onBody, when not nil, is called once,
-// with the head read and before the body.
-func readAnswer(r *bufio.Reader, onBody func()) (answer, error) {
+// readAnswer reads one whole response. A stream of events goes through watch.
+func readAnswer(r *bufio.Reader, watch *stream) (answer, error) {
 	a := answer{mockUs: -1}
 	line, err := readLine(r)
 	if err != nil {
@@ -59,17 +59,20 @@ func readAnswer(r *bufio.Reader, onBody func()) (answer, error) {
 			if bytes.EqualFold(name, []byte("x-mock-duration-us")) {
 				a.mockUs, _ = strconv.ParseInt(string(value), 10, 63)
 			}
+		case len("content-type"):
+			a.events = a.events || bytes.EqualFold(name, []byte("content-type")) && bytes.HasPrefix(value, []byte("text/event-stream"))
 		case len("connection"):
 			a.closes = a.closes || bytes.EqualFold(name, []byte("connection")) && bytes.EqualFold(value, []byte("close"))
 		}
 	}
 	if a.status < 200 {
-		return readAnswer(r, onBody)
-	}
-	if onBody != nil {
-		onBody()
+		return readAnswer(r, watch)
 	}
 	switch {
+	case a.events && a.status == 200:
+		watch.begin()
+		a.closes = a.closes || !chunked && length < 0
+		return a, watch.follow(r, chunked, length)
 	case chunked:
 		return a, discardChunks(r)
 	case length >= 0:

@@ -21,6 +21,11 @@ const (
 
 	dialTimeout = 5 * time.Second
 
+	beginDelay        = 10 * time.Millisecond
+	beginDelayProcess = 500 * time.Millisecond // for processes to start
+	processesMax      = 64
+	gapsMax           = 1 << 16 // of one stream that are measured
+
 	// lagMax is the lateness of the generator at p99 from which a run is void.
 	lagMax = 5 * time.Millisecond
 )

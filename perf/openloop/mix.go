@@ -26,11 +26,12 @@ type Mix struct {
 	Keys           []string // bearer tokens, used in turn; none: no credential is sent
 	ChatModel      string
 	MessagesModel  string
-	ChatPath       string // "/openai/v1/chat/completions" when empty
-	MessagesPath   string // "/anthropic/v1/messages" when empty
-	BodyBytesP50   int    // 2048 when 0
-	BodyBytesP99   int    // 20480 when 0
-	Stream         bool
+	ChatPath       string  // "/openai/v1/chat/completions" when empty
+	MessagesPath   string  // "/anthropic/v1/messages" when empty
+	BodyBytesP50   int     // 2048 when 0
+	BodyBytesP99   int     // 20480 when 0
+	Stream         bool    // every request asks for a stream
+	StreamShare    float64 // share of the requests that ask for one, 0 to 1; Stream is 1
 	Seed           uint64
 	BodyBytesExact int // not 0: every body has this length
 }
@@ -55,7 +56,8 @@ func (m *Mix) BodyBytes(r *rand.Rand) int {
 }
 
 // requests makes the variants of one kind, each a whole request.
-func (m *Mix) requests(kind Kind) [][]byte {
+func (m Mix) requests(kind Kind, stream bool) [][]byte {
+	m.Stream = stream
 	r := rand.New(rand.NewPCG(m.Seed, uint64(kind)+1))
 	out := make([][]byte, variantsMade)
 	for i := range out {
@@ -91,6 +93,9 @@ func (m *Mix) Request(kind Kind, key string, bodyBytes int) []byte {
 	}
 	if m.Stream {
 		members += `,"stream":true`
+		if kind == Chat { // the count of tokens, by which the content is checked
+			members += `,"stream_options":{"include_usage":true}`
+		}
 	}
 	front := `{"model":` + strconv.Quote(model) + members + `,"messages":[{"role":"user","content":"`
 	const back = `"}]}`

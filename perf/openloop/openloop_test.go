@@ -56,19 +56,19 @@ func TestReadAnswer(t *testing.T) {
 		want     answer
 		err      error
 	}{
-		{"length", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX-Mock-Duration-Us: 50123\r\n\r\nabc", answer{200, 50123, false}, nil},
-		{"chunks", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nt: 1\r\n\r\n", answer{200, -1, false}, nil},
-		{"close", "HTTP/1.1 503 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", answer{503, -1, true}, nil},
-		{"until the end", "HTTP/1.1 200 OK\r\n\r\nabc", answer{200, -1, true}, nil},
-		{"interim", "HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", answer{204, -1, false}, nil},
-		{"cut head", "HTTP/1.1 200 OK\r\nContent-", answer{200, -1, false}, io.ErrUnexpectedEOF},
-		{"cut body", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab", answer{200, -1, false}, io.ErrUnexpectedEOF},
-		{"cut chunks", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n", answer{200, -1, false}, io.ErrUnexpectedEOF},
-		{"no chunk size", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", answer{200, -1, false}, errAnswer},
-		{"no status line", "oh no no no no\r\n\r\n", answer{0, -1, false}, errAnswer},
+		{"length", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX-Mock-Duration-Us: 50123\r\n\r\nabc", answer{200, 50123, false, false}, nil},
+		{"chunks", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nt: 1\r\n\r\n", answer{200, -1, false, false}, nil},
+		{"close", "HTTP/1.1 503 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", answer{503, -1, true, false}, nil},
+		{"until the end", "HTTP/1.1 200 OK\r\n\r\nabc", answer{200, -1, true, false}, nil},
+		{"interim", "HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", answer{204, -1, false, false}, nil},
+		{"cut head", "HTTP/1.1 200 OK\r\nContent-", answer{200, -1, false, false}, io.ErrUnexpectedEOF},
+		{"cut body", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nab", answer{200, -1, false, false}, io.ErrUnexpectedEOF},
+		{"cut chunks", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n", answer{200, -1, false, false}, io.ErrUnexpectedEOF},
+		{"no chunk size", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", answer{200, -1, false, false}, errAnswer},
+		{"no status line", "oh no no no no\r\n\r\n", answer{0, -1, false, false}, errAnswer},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := readAnswer(bufio.NewReader(strings.NewReader(tt.in)), nil)
+			got, err := readAnswer(bufio.NewReader(strings.NewReader(tt.in)), new(stream))
 			if got != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("got %+v, %v, want %+v, %v", got, err, tt.want, tt.err)
 			}

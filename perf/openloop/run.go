@@ -26,15 +26,23 @@ type Options struct {
 	// waits, and its wait counts as latency. 4096 when 0.
 	ConnectionsMax int
 
+	// Begin and Offset make one even schedule of several generators: all begin
+	// at the same time, each with its own offset. Zero is now, without one.
+	Begin  time.Time
+	Offset time.Duration
+
 	// HoldBegin and HoldEnd are called on goroutines of their own when the
 	// hold begins and ends, for readings of the target; nil is allowed.
-	HoldBegin, HoldEnd func()
+	HoldBegin, HoldEnd func() `json:"-"`
+
+	stall func(n int) // of tests: called before request n is sent
 }
 
 // A job is one scheduled request.
 type job struct {
 	due     time.Time
 	kind    Kind
+	stream  bool
 	request []byte
 	held    bool // belongs to the hold: counts
 }
@@ -79,16 +87,51 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		r.free = append(r.free, c)
 		r.mu.Unlock()
 	}
-	requests := [kinds][][]byte{o.Mix.requests(Chat), o.Mix.requests(Messages)}
+	requests := newVariants(&o.Mix)
 	var readings sync.WaitGroup
-	err := r.follow(ctx, requests, &readings)
+	err := r.follow(ctx, &requests, &readings)
 	r.drain(ctx)
 	r.end()
 	readings.Wait()
 	if err != nil {
 		return nil, err
 	}
-	return r.tally.result(&o), nil
+	return r.tally.result(o.Hold), nil
+}
+
+// variants are the requests of a run: by kind, and whether they ask for a stream.
+type variants struct {
+	of    [kinds][2][][]byte
+	share float64 // of streams
+}
+
+func newVariants(m *Mix) variants {
+	v := variants{share: m.StreamShare}
+	if m.Stream {
+		v.share = 1
+	}
+	for kind := range v.of {
+		if v.share < 1 {
+			v.of[kind][0] = m.requests(Kind(kind), false)
+		}
+		if v.share > 0 {
+			v.of[kind][1] = m.requests(Kind(kind), true)
+		}
+	}
+	return v
+}
+
+// job is request n of the schedule. Kinds take turns, and of each kind the
+// streams are spread evenly.
+func (v *variants) job(n int) job {
+	kind, i := Kind(n%kinds), n/kinds
+	j := job{kind: kind, stream: int(float64(i+1)*v.share) > int(float64(i)*v.share)}
+	asked := 0
+	if j.stream {
+		asked = 1
+	}
+	j.request = v.of[kind][asked][i%variantsMade]
+	return j
 }
 
 func (o *Options) check() error {
@@ -104,6 +147,8 @@ func (o *Options) check() error {
 	switch {
 	case o.Rate <= 0 || o.Rate > rateMax:
 		return fmt.Errorf("openloop: rate %v: want more than 0 and at most %d", o.Rate, rateMax)
+	case o.Mix.StreamShare < 0 || o.Mix.StreamShare > 1:
+		return fmt.Errorf("openloop: a share of streams of %v: want 0 to 1", o.Mix.StreamShare)
 	case o.WarmUp < 0 || o.Hold <= 0 || o.WarmUp+o.Hold > durationMax:
 		return fmt.Errorf("openloop: warm-up %v and hold %v: want a hold, and at most %v together", o.WarmUp, o.Hold, durationMax)
 	case o.ConnectionsMax > connectionsMax || o.Connections > o.ConnectionsMax:
@@ -113,30 +158,22 @@ func (o *Options) check() error {
 }
 
 // follow sends every job at its time, however the replies come.
-func (r *run) follow(ctx context.Context, requests [kinds][][]byte, readings *sync.WaitGroup) error {
+func (r *run) follow(ctx context.Context, requests *variants, readings *sync.WaitGroup) error {
 	runtime.LockOSThread() // sleeping by the clock, not by the runtime's timers: those are late by up to 1 ms
 	defer runtime.UnlockOSThread()
 	o := &r.options
-	begin := time.Now().Add(10 * time.Millisecond)
+	begin := o.Begin
+	if begin.IsZero() {
+		begin = time.Now().Add(beginDelay)
+	}
 	holdBegin := begin.Add(o.WarmUp)
 	holdEnd := holdBegin.Add(o.Hold)
 	r.mu.Lock()
 	r.tally.holdBegin, r.tally.holdEnd = holdBegin, holdEnd
 	r.mu.Unlock()
-	for _, reading := range []struct {
-		at time.Time
-		do func()
-	}{{holdBegin, o.HoldBegin}, {holdEnd, o.HoldEnd}} {
-		if reading.do != nil {
-			readings.Go(func() {
-				if sleepContext(ctx, time.Until(reading.at)) {
-					reading.do()
-				}
-			})
-		}
-	}
+	o.announce(ctx, holdBegin, readings)
 	for n := 0; ; n++ {
-		due := begin.Add(time.Duration(float64(n) * float64(time.Second) / o.Rate))
+		due := begin.Add(o.Offset + time.Duration(float64(n)*float64(time.Second)/o.Rate))
 		if !due.Before(holdEnd) {
 			sleepUntil(holdEnd)
 			return nil
@@ -145,12 +182,15 @@ func (r *run) follow(ctx context.Context, requests [kinds][][]byte, readings *sy
 			return ctx.Err()
 		}
 		sleepUntil(due)
-		kind := Kind(n % kinds)
-		j := job{due: due, kind: kind, request: requests[kind][n/kinds%variantsMade], held: !due.Before(holdBegin)}
+		if o.stall != nil {
+			o.stall(n)
+		}
+		j := requests.job(n)
+		j.due, j.held = due, !due.Before(holdBegin)
 		r.mu.Lock()
 		if j.held {
 			r.tally.offered++
-			r.tally.lag.RecordValue(max(time.Since(due).Microseconds(), latencyMinUs))
+			r.tally.lag.record(time.Since(due).Microseconds())
 		}
 		r.dispatch(j)
 	}
@@ -265,6 +305,7 @@ func (c *conn) send(j job) {
 // read takes the answers of a connection until it is of no further use.
 func (r *run) read(c *conn) {
 	in := bufio.NewReaderSize(c.nc, lineBytesMax/16)
+	var watch stream
 	for {
 		var firstByte time.Time
 		_, err := in.Peek(1)
@@ -273,7 +314,7 @@ func (r *run) read(c *conn) {
 		}
 		var a answer
 		if err == nil {
-			a, err = readAnswer(in, nil)
+			a, err = readAnswer(in, &watch)
 		}
 		now := time.Now()
 		r.mu.Lock()
@@ -284,7 +325,7 @@ func (r *run) read(c *conn) {
 			} else if err != nil {
 				r.tally.fail(j, err)
 			} else {
-				r.tally.take(j, a, firstByte, now)
+				r.tally.take(j, a, &watch, firstByte, now)
 			}
 		default: // closed while idle
 			r.dropFree(c)
