@@ -10,11 +10,12 @@ import (
 
 // A Setup says how targets are started.
 type Setup struct {
-	Program   string // path of relay-perf
-	RelayPath string // of the relay binary; "" leaves Relay out
-	RelayEnv  []string
-	RelayKeys int // 1 when 0
-	Workers   int // threads or workers of the plain proxies
+	Program   string   // path of relay-perf
+	RelayPath string   // of the relay binary; "" leaves Relay out
+	RelayEnv  []string // settings of the gateways: Relay, nethttp and fasthttp
+	RelayKeys int      // 1 when 0
+	Policies  int      // that the keys take turns in; 1 when 0
+	Workers   int      // threads or workers of the plain proxies
 	Mock      *Target
 }
 
@@ -22,15 +23,17 @@ type Setup struct {
 // the floor of what can be measured.
 const (
 	NameRelay    = "relay"
+	NameNetHTTP  = "nethttp"  // a gateway of the usual design on net/http
+	NameFastHTTP = "fasthttp" // the same on fasthttp
 	NameHAProxy  = "haproxy"
 	NameNginx    = "nginx"
-	NameBaseline = "net/http"
+	NameBaseline = "net/http" // a reverse proxy without accounts and limits
 	NameDirect   = "direct"
 )
 
 // Names lists all, in the order of reports.
 func Names() []string {
-	return []string{NameRelay, NameHAProxy, NameNginx, NameBaseline, NameDirect}
+	return []string{NameRelay, NameNetHTTP, NameFastHTTP, NameHAProxy, NameNginx, NameBaseline, NameDirect}
 }
 
 // Start starts a target by its name.
@@ -40,7 +43,9 @@ func (s Setup) Start(ctx context.Context, name string) (*Target, error) {
 		if s.RelayPath == "" {
 			return nil, &Missing{"relay (--relay PATH)"}
 		}
-		return Relay(ctx, RelayOptions{Path: s.RelayPath, Mock: s.Mock.Addr, Env: s.RelayEnv, Keys: s.RelayKeys})
+		return s.gateway(ctx, name, s.RelayPath, "serve")
+	case NameNetHTTP, NameFastHTTP:
+		return s.gateway(ctx, name, s.Program, "baseline", "--engine="+name)
 	case NameHAProxy:
 		return HAProxy(ctx, s.Mock.Addr, s.Workers)
 	case NameNginx:
@@ -54,6 +59,13 @@ func (s Setup) Start(ctx context.Context, name string) (*Target, error) {
 		return t, nil
 	}
 	return nil, fmt.Errorf("target: no target %q: want one of %s", name, strings.Join(Names(), ", "))
+}
+
+func (s Setup) gateway(ctx context.Context, name string, command ...string) (*Target, error) {
+	return Gateway(ctx, GatewayOptions{
+		Name: name, Command: command, Env: s.RelayEnv,
+		Catalog: Catalog{Mock: s.Mock.Addr, Keys: s.RelayKeys, Policies: s.Policies},
+	})
 }
 
 // Keys are the credentials for a target's requests.

@@ -20,7 +20,7 @@ import (
 
 const (
 	startTimeout = 20 * time.Second
-	stopTimeout  = 10 * time.Second // then it is killed
+	stopTimeout  = 20 * time.Second // then it is killed: a gateway may take 15 s for what runs
 	outputKept   = 4 << 10          // last bytes of what a target said, for errors
 )
 
@@ -29,12 +29,14 @@ type Target struct {
 	Name    string
 	Addr    string // host:port of its inference listener
 	Control string // host:port of its control listener; "" = it has none
+	DataDir string // what a gateway keeps; there until Close, unless it was named by whoever started it; "" = it keeps nothing
 
 	machine.Tree
 	cmd    *exec.Cmd
 	output *tail
 	ended  chan struct{}
 	stop   sync.Once
+	clear  sync.Once
 	dir    string // removed at the end; "" = none
 }
 
@@ -91,9 +93,9 @@ func start(ctx context.Context, name string, cmd *exec.Cmd) (*Target, io.Reader,
 	return t, pipe, nil
 }
 
-// Close asks the process to stop, kills it when it does not, and removes its
-// folder.
-func (t *Target) Close() error {
+// Stop asks the process to stop and kills it when it does not. What it kept is
+// there until Close.
+func (t *Target) Stop() {
 	t.stop.Do(func() {
 		t.cmd.Process.Signal(syscall.SIGTERM)
 		select {
@@ -102,11 +104,18 @@ func (t *Target) Close() error {
 			syscall.Kill(-t.PID, syscall.SIGKILL) // its group: children too
 			<-t.ended
 		}
+	})
+	<-t.ended
+}
+
+// Close stops the process and removes its folder.
+func (t *Target) Close() error {
+	t.Stop()
+	t.clear.Do(func() {
 		if t.dir != "" {
 			os.RemoveAll(t.dir)
 		}
 	})
-	<-t.ended
 	return nil
 }
 
