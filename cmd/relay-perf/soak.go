@@ -26,8 +26,8 @@ type soakCommand struct {
 	LeaveShare  float64       `help:"The same of callers who leave in the middle."`
 	FaultShare  float64       `help:"The same of callers whom the provider fails."`
 	FaultWords  []string      `help:"Scenario words by which it fails them, in turn; separate them by semicolons." sep:";"`
-	LatencyMax  time.Duration `help:"Allowed latency at p99; 0 = it is only told."`
-	OverheadMax time.Duration `help:"Allowed overhead at p99; 0 = it is only told." default:"1s"`
+	LatencyMax  time.Duration `help:"Allowed latency at p95; 0 = it is only told."`
+	OverheadMax time.Duration `help:"Allowed overhead at p95; 0 = it is only told." default:"250ms"`
 	Return      time.Duration `help:"Within which memory, descriptors and goroutines have to be back where they were. Idle connections to providers are kept for 55 s." default:"90s"`
 }
 
@@ -74,8 +74,8 @@ func printSoak(r *soak.Result) error {
 		{"requests", fmt.Sprintf("%d at %.0f/s, and %d and %d before them", r.Load.Offered, r.Rate, r.WarmUp.Offered, r.Burst.Offered)},
 		{"answers by status", fmt.Sprint(r.Seen.ByStatus)},
 		{"lost", fmt.Sprint(r.Seen.Lost)},
-		{"latency p50 / p99", fmt.Sprintf("%.1f / %.1f ms", r.LatencyP50Ms, r.LatencyP99Ms)},
-		{"overhead p50 / p99 / max", fmt.Sprintf("%.2f / %.2f / %.1f ms", r.Load.Overhead.P50, r.Load.Overhead.P99, r.Load.Overhead.Max)},
+		{"latency p50 / p95 / p99", fmt.Sprintf("%.1f / %.1f / %.1f ms", r.LatencyP50Ms, r.LatencyP95Ms, r.LatencyP99Ms)},
+		{"overhead p50 / p95 / p99 / max", fmt.Sprintf("%.2f / %.2f / %.2f / %.1f ms", r.Load.Overhead.P50, r.OverheadP95Ms, r.Load.Overhead.P99, r.Load.Overhead.Max)},
 		{"most in flight", fmt.Sprint(r.InFlight)},
 		{"memory per waiting request", fmt.Sprintf("%.1f KiB", r.KiBPerWaiting)},
 		{"CPU per request", fmt.Sprintf("%.0f µs", r.CPUPerRequest)},

@@ -35,8 +35,8 @@ func (c *streamsCommand) Run(ctx context.Context) error {
 	if c.Rounds < 1 || c.Rounds > roundsMax {
 		return fmt.Errorf("--rounds %d: want 1 to %d", c.Rounds, roundsMax)
 	}
-	if c.Compare && !slices.Contains(c.Targets, target.NameBaseline) {
-		c.Targets = append(c.Targets, target.NameBaseline)
+	if c.Compare && !slices.Contains(c.Targets, target.NameNetHTTP) {
+		c.Targets = append(c.Targets, target.NameNetHTTP)
 	}
 	if err := targetsKnown(c.Targets); err != nil {
 		return err

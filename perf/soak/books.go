@@ -80,7 +80,7 @@ func (b *books) add(r *spool.Record) {
 func (s *soak) judgeMoney() error {
 	r := s.result
 	b := books{accounts: make(map[string]*book), prices: make(map[string]usage.Cost)}
-	count, err := money.ReadRows(s.dataDir, b.add)
+	count, err := money.ReadRows(s.t.DataDir, b.add)
 	if err != nil {
 		return fmt.Errorf("soak: %w", err)
 	}

@@ -3,9 +3,6 @@ package soak
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +20,7 @@ type Options struct {
 	Requests  int64   // in all
 	Pace      string  // scenario words of the mock; "slow" when empty
 	BodyBytes int     // exact length of bodies; 0 = as in the usual mix
-	// LatencyMax bounds the 99th percentile of the latency, and OverheadMax that
+	// LatencyMax bounds the 95th percentile of the latency, and OverheadMax that
 	// of the overhead; 0 = it is only told.
 	LatencyMax, OverheadMax time.Duration
 	Trouble                 Trouble       // callers beside the load that behave badly
@@ -58,7 +55,8 @@ type Result struct {
 	WarmUp   *openloop.Result // small answers at once
 	Burst    *openloop.Result // as the load, but short
 
-	LatencyP50Ms, LatencyP99Ms float64 // of the worse kind
+	LatencyP50Ms, LatencyP95Ms, LatencyP99Ms float64 // of the worse kind
+	OverheadP95Ms                            float64
 
 	InFlight      int     // most at once: as the gateway tells, or else rate × median latency
 	KiBPerWaiting float64 // of memory over the base, at the sample with most in flight
@@ -81,11 +79,10 @@ type Result struct {
 
 // A soak is a running measurement.
 type soak struct {
-	o       *Options
-	t       *target.Target
-	dataDir string
-	mix     openloop.Mix
-	sent    []int64 // requests by key, warm-up and burst included
+	o    *Options
+	t    *target.Target
+	mix  openloop.Mix
+	sent []int64 // requests by key, warm-up and burst included
 
 	connections int // most to the target
 
@@ -121,19 +118,13 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "relay-perf-soak-")
-	if err != nil {
-		return nil, fmt.Errorf("soak: data folder: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	o.Setup.RelayEnv = append(slices.Clone(o.Setup.RelayEnv), "RELAY_DATA_DIR="+dir)
 	t, err := o.Setup.Start(ctx, o.Target)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
 	s := &soak{
-		o: &o, t: t, dataDir: dir, mix: o.Setup.Mix(t), sent: make([]int64, o.Setup.RelayKeys),
+		o: &o, t: t, mix: o.Setup.Mix(t), sent: make([]int64, o.Setup.RelayKeys),
 		result: &Result{Target: o.Target, Rate: o.Rate, Requests: o.Requests, ReturnSeconds: -1, Seen: money.Seen{ByStatus: make(map[int]int64)}},
 	}
 	s.mix.BodyBytesExact = o.BodyBytes
@@ -152,11 +143,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Close()
+	t.Stop()
 	s.judgeLoad()
 	s.judgeTrouble()
 	s.judgeReturn()
-	if _, err := os.Stat(filepath.Join(dir, "spool")); err != nil {
+	if t.DataDir == "" {
 		return s.result, nil
 	}
 	return s.result, s.judgeMoney()
@@ -257,13 +248,10 @@ func (s *soak) send(ctx context.Context, o openloop.Options, n int64) (*openloop
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := &s.result.Seen
-	for status, n := range r.ByStatus {
+	for status, n := range r.ByStatusAll {
 		seen.ByStatus[status] += n
 	}
-	seen.Lost += r.Unanswered
-	for _, n := range r.Failures {
-		seen.Lost += n
-	}
+	seen.Lost += r.LostAll
 	shares(s.sent, r.Offered)
 	return r, nil
 }
