@@ -33,7 +33,7 @@ check: ## formatting, vet, the shape of the tree
 test: needs check unit race sim wire ## everything, in the order of speed; fuzz seeds run with unit
 
 needs: ## the commands that the tests run, installed if root
-	@.ci/needs.sh curl:curl
+	@.ci/needs.sh curl:curl haproxy:haproxy
 
 unit: ## unit tests and fuzz seeds
 	$(GO) test ./...

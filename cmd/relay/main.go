@@ -25,6 +25,7 @@ type commands struct {
 	Check   checkCommand   `cmd:"" help:"Check a catalog file and tell everything that is wrong with it."`
 	Keys    keysCommands   `cmd:"" help:"Relay keys."`
 	Usage   usageCommands  `cmd:"" help:"Usage records."`
+	Host    hostCommands   `cmd:"" help:"The host that relay runs on."`
 	Version versionCommand `cmd:"" help:"Print version, commit and Go version."`
 }
 
