@@ -65,6 +65,9 @@ func TestChildrenCount(t *testing.T) {
 	if err != nil || u.RSS <= 0 {
 		t.Errorf("usage %+v, %v", u, err)
 	}
+	if group, err := tree.Members(tree.PID); err != nil || len(group) != 1 || group[0].PID == tree.PID {
+		t.Errorf("members without the shell: %v, %v", group, err)
+	}
 	if n, err := tree.Descriptors(); err != nil || n < 6 {
 		t.Errorf("%d descriptors, %v, want at least 3 of each process", n, err)
 	}

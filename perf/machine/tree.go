@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -20,12 +21,30 @@ type Usage struct {
 // Usage reads the tree. Children that ended are counted in none of the fields,
 // so a tree whose members change cannot be measured by a difference.
 func (t Tree) Usage() (Usage, error) {
-	u := Usage{At: time.Now()}
 	procs, err := t.procs()
 	if err != nil {
-		return u, err
+		return Usage{}, err
 	}
-	for _, p := range procs {
+	return Group(procs).Usage()
+}
+
+// A Group is some processes that do not change. It costs less to read than a
+// tree, whose members are looked for among all processes.
+type Group []procfs.Proc
+
+// Members are the process of the tree and its children but some.
+func (t Tree) Members(but ...int) (Group, error) {
+	procs, err := t.procs()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(procs, func(p procfs.Proc) bool { return slices.Contains(but, p.PID) }), nil
+}
+
+// Usage reads the group.
+func (g Group) Usage() (Usage, error) {
+	u := Usage{At: time.Now()}
+	for _, p := range g {
 		stat, err := p.Stat()
 		if err != nil {
 			return u, fmt.Errorf("machine: process %d: %w", p.PID, err)

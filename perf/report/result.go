@@ -16,6 +16,7 @@ type Run struct {
 	Systems   []string          // in the order of each round
 	Scenarios []Scenario
 	Missing   []string // systems and parts that were left out, each with its reason
+	Failed    string   // why the run ended early; "" = it is whole
 }
 
 // A Scenario is what one named ladder showed.
@@ -81,6 +82,7 @@ type StreamPoint struct {
 	CoresPer1000  float64
 	AddedGapP99Ms float64
 	Goroutines    int
+	Money         *Money // nil: the system keeps no accounts
 	Excluded      string
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,18 +27,40 @@ func (t *Target) Goroutines(ctx context.Context) (int, error) {
 
 // Metric reads one metric without labels from the control listener.
 func (t *Target) Metric(ctx context.Context, name string) (float64, error) {
-	body, err := get(ctx, "http://"+t.Control+"/metrics")
+	values, err := t.Metrics(ctx, name)
 	if err != nil {
 		return 0, err
 	}
-	defer body.Body.Close()
-	lines := bufio.NewScanner(body.Body)
+	v, ok := values[name]
+	if !ok {
+		return 0, fmt.Errorf("target: %s has no metric %s", t.Name, name)
+	}
+	return v, nil
+}
+
+// Metrics reads metrics without labels, all at once; those that the target does
+// not have are left out.
+func (t *Target) Metrics(ctx context.Context, names ...string) (map[string]float64, error) {
+	answer, err := get(ctx, "http://"+t.Control+"/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	values := make(map[string]float64)
+	lines := bufio.NewScanner(answer.Body)
 	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
-			return strconv.ParseFloat(rest, 64)
+		name, text, _ := strings.Cut(lines.Text(), " ")
+		if !slices.Contains(names, name) {
+			continue
+		}
+		if values[name], err = strconv.ParseFloat(text, 64); err != nil {
+			return nil, fmt.Errorf("target: metric %s of %s: %w", name, t.Name, err)
 		}
 	}
-	return 0, fmt.Errorf("target: %s has no metric %s: %w", t.Name, name, lines.Err())
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("target: metrics of %s: %w", t.Name, err)
+	}
+	return values, nil
 }
 
 // MockStats reads the totals of a mock that runs as a process.

@@ -48,7 +48,7 @@ http {
 `
 
 // Nginx starts nginx before the mock.
-func Nginx(ctx context.Context, mock string, workers int) (*Target, error) {
+func Nginx(ctx context.Context, workers int, mock string) (*Target, error) {
 	path, err := lookPath("nginx")
 	if err != nil {
 		return nil, err
@@ -75,20 +75,24 @@ defaults
 	timeout http-request 60s
 frontend in
 	bind %[3]s backlog 4096
-	default_backend mock
-backend mock
-	server mock %[2]s pool-purge-delay 600s
-`
+	default_backend out
+backend out
+	balance leastconn
+%[2]s`
 
-// HAProxy starts HAProxy before the mock.
-func HAProxy(ctx context.Context, mock string, threads int) (*Target, error) {
+// HAProxy starts HAProxy before one or more addresses.
+func HAProxy(ctx context.Context, threads int, behind ...string) (*Target, error) {
 	path, err := lookPath("haproxy")
 	if err != nil {
 		return nil, err
 	}
 	return plain(ctx, "haproxy", "haproxy.cfg", func(addr string, files uint64) string {
 		const own = 200 // files that are no connections
-		return fmt.Sprintf(haproxyConfig, threads, mock, addr, (files-own)/2)
+		servers := ""
+		for i, at := range behind {
+			servers += fmt.Sprintf("\tserver s%d %s pool-purge-delay 600s\n", i, at)
+		}
+		return fmt.Sprintf(haproxyConfig, threads, servers, addr, (files-own)/2)
 	}, func(_, file string) *exec.Cmd {
 		return exec.Command(path, "-db", "-f", file)
 	})

@@ -47,18 +47,38 @@ func (s Setup) Start(ctx context.Context, name string) (*Target, error) {
 	case NameNetHTTP, NameFastHTTP:
 		return s.gateway(ctx, name, s.Program, "baseline", "--engine="+name)
 	case NameHAProxy:
-		return HAProxy(ctx, s.Mock.Addr, s.Workers)
+		return HAProxy(ctx, s.Workers, s.Mock.Addr)
 	case NameNginx:
-		return Nginx(ctx, s.Mock.Addr, s.Workers)
+		return Nginx(ctx, s.Workers, s.Mock.Addr)
 	case NameBaseline:
 		return Baseline(ctx, s.Program, s.Mock.Addr)
 	case NameDirect:
-		// stop is spent at once: the mock outlives its measurement.
-		t := &Target{Name: NameDirect, Addr: s.Mock.Addr, Tree: s.Mock.Tree, cmd: s.Mock.cmd, output: s.Mock.output, ended: make(chan struct{})}
-		t.stop.Do(func() { close(t.ended) })
+		t := Remote(NameDirect, s.Mock.Addr, "") // the mock outlives its measurement
+		t.Tree = s.Mock.Tree
 		return t, nil
 	}
 	return nil, fmt.Errorf("target: no target %q: want one of %s", name, strings.Join(Names(), ", "))
+}
+
+// StartBehindHAProxy starts n of a target, and HAProxy in front of them.
+func (s Setup) StartBehindHAProxy(ctx context.Context, name string, n int) (front *Target, behind []*Target, err error) {
+	defer func() {
+		if err != nil {
+			for _, t := range behind {
+				t.Close()
+			}
+		}
+	}()
+	var addrs []string
+	for range n {
+		t, err := s.Start(ctx, name)
+		if err != nil {
+			return nil, behind, err
+		}
+		behind, addrs = append(behind, t), append(addrs, t.Addr)
+	}
+	front, err = HAProxy(ctx, s.Workers, addrs...)
+	return front, behind, err
 }
 
 func (s Setup) gateway(ctx context.Context, name string, command ...string) (*Target, error) {

@@ -38,6 +38,7 @@ type Target struct {
 	stop   sync.Once
 	clear  sync.Once
 	dir    string // removed at the end; "" = none
+	away   bool   // somebody else has started it, and stops it
 }
 
 // A Missing error says that a program is not installed.
@@ -96,6 +97,9 @@ func start(ctx context.Context, name string, cmd *exec.Cmd) (*Target, io.Reader,
 // Stop asks the process to stop and kills it when it does not. What it kept is
 // there until Close.
 func (t *Target) Stop() {
+	if t.away {
+		return
+	}
 	t.stop.Do(func() {
 		t.cmd.Process.Signal(syscall.SIGTERM)
 		select {
@@ -119,8 +123,20 @@ func (t *Target) Close() error {
 	return nil
 }
 
+// Remote is a target that runs already, perhaps on another host: it is neither
+// watched nor stopped. The control address may be empty.
+func Remote(name, addr, control string) *Target {
+	return &Target{Name: name, Addr: addr, Control: control, away: true}
+}
+
+// Local says whether the process can be watched.
+func (t *Target) Local() bool { return t.PID != 0 }
+
 // Ended says whether the process is gone, and what it said last.
 func (t *Target) Ended() (bool, string) {
+	if t.away {
+		return false, ""
+	}
 	select {
 	case <-t.ended:
 		return true, t.output.String()

@@ -24,10 +24,13 @@ func TestPlainProxies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mock.Close()
-	for name, begin := range map[string]func(context.Context, string, int) (*Target, error){"nginx": Nginx, "haproxy": HAProxy} {
+	for name, begin := range map[string]func(context.Context, int, string) (*Target, error){
+		"nginx":   Nginx,
+		"haproxy": func(ctx context.Context, n int, addr string) (*Target, error) { return HAProxy(ctx, n, addr) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			_, lookErr := exec.LookPath(name)
-			got, err := begin(t.Context(), mock.Addr(), 2)
+			got, err := begin(t.Context(), 2, mock.Addr())
 			var absent *Missing
 			if lookErr != nil {
 				if !errors.As(err, &absent) {
