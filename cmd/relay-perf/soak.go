@@ -31,10 +31,15 @@ type soakCommand struct {
 	Return      time.Duration `help:"Within which memory, descriptors and goroutines have to be back where they were. Idle connections to providers are kept for 55 s." default:"90s"`
 }
 
+const accountsMax = 10_000
+
 // Run loads the target, prints what was seen, and fails when a check does.
 func (c *soakCommand) Run(ctx context.Context) error {
 	if err := targetsKnown([]string{c.Target}); err != nil {
 		return err
+	}
+	if c.Accounts < 1 || c.Accounts > accountsMax {
+		return fmt.Errorf("--accounts %d: want 1 to %d", c.Accounts, accountsMax)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -51,6 +51,8 @@ func TestSoakFails(t *testing.T) {
 		{"soak --target envoy", "--targets envoy: want any of relay"},
 		{"soak --target direct --rate 0", "rate 0"},
 		{"soak --target direct --requests 0", "0 requests"},
+		{"soak --target direct --accounts 0", "--accounts 0: want 1 to 10000"},
+		{"soak --target direct --leave-share 2", "a share of 2 of leaving callers"},
 		{"soak --target direct --pace odd", `no scenario word "odd"`},
 	} {
 		if out, err := run(t, strings.Fields(tt.args)...); err == nil || !strings.Contains(out, tt.has) {
