@@ -22,7 +22,7 @@ func (m *mockCommand) Run(ctx context.Context) error {
 		fmt.Println(strings.Join(mockhost.Knobs(), "\n"))
 		return nil
 	}
-	server, err := mockhost.Start(mockhost.Options{Addr: m.Addr, Key: m.Key, Scenario: m.Scenario, Record: m.Record})
+	server, err := mockhost.Start(mockhost.Options{Addr: m.Addr, Key: m.Key, Scenario: m.Scenario, Record: m.Record, Loop: !m.Record})
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,9 @@ func (c *conn) abort() {
 func (c *conn) serve() {
 	defer c.server.forget(c)
 	defer c.tcp.Close()
-	c.in = make([]byte, readBytes)
+	if c.in == nil { // else it comes from a loop, with bytes
+		c.in = make([]byte, readBytes)
+	}
 	c.idle = noTrouble
 	for c.readHead() && c.answer() {
 		c.start += len(c.req.head) + len(c.req.body)

@@ -15,6 +15,7 @@ type Options struct {
 	Key      string // the only credential accepted; "" accepts any, and none
 	Scenario string // words that precede those of each request; "" is fast
 	Record   bool   // keep the last requests for Requests and /_mock/last
+	Loop     bool   // answer ordinary requests on one event loop, which is cheap
 }
 
 // A Server is a running mock provider.
@@ -53,6 +54,13 @@ func Start(o Options) (*Server, error) {
 		struck: make(map[string]int), wheels: make(map[time.Duration]*wheel),
 	}
 	s.ids.Store(uint64(time.Now().UnixMicro()))
+	if o.Loop {
+		if err := s.startLoop(); err != nil {
+			l.Close()
+			return nil, fmt.Errorf("mock: start the loop: %w", err)
+		}
+		return s, nil
+	}
 	s.wait.Go(s.accept)
 	return s, nil
 }
