@@ -1,6 +1,6 @@
 # The whole toolbox. `make` alone prints the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run build check test needs unit race sim fuzz wire bench
+.PHONY: help run build check test needs unit race sim fuzz wire bench microbench
 
 GO       ?= go
 SEEDS    ?= 2000
@@ -15,7 +15,7 @@ FOLDERS  := cmd loop httpparse admit store upstream usage perf
 CORE := ./httpparse ./admit ./loop/... ./upstream/... ./usage/... ./store/... ./cmd/relay/...
 
 help: ## print the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
 
 run: build ## build and run the demo: the gateway over built-in mock providers
 	bin/relay demo
@@ -50,5 +50,8 @@ fuzz: ## every fuzz target for FUZZTIME=20s
 wire: needs ## the built binary on real sockets
 	$(GO) test -count=1 -timeout 15m -tags integration ./cmd/...
 
-bench: ## benchmarks of the parts, with allocations
+bench: build ## Relay, the goroutine gateways, HAProxy and nginx side by side, in some minutes
+	bin/relay-perf ladder --relay bin/relay --profile quick
+
+microbench: ## benchmarks of the parts, with allocations
 	$(GO) test -run '^$$' -bench . -benchmem $(CORE)

@@ -17,6 +17,7 @@ type commands struct {
 	Mock          mockCommand     `cmd:"" help:"Serve a mock provider of both shapes until interrupted."`
 	Gen           genCommand      `cmd:"" help:"Send an open-loop load to one address."`
 	Compare       compareCommand  `cmd:"" help:"CPU per request, overhead and working set of Relay and plain proxies, side by side."`
+	Ladder        ladderCommand   `cmd:"" help:"Named scenarios: knee, capacity, CPU per request, memory and more of Relay and others, interleaved."`
 	Idle          idleCommand     `cmd:"" help:"Hold idle connections and see what each costs."`
 	Streams       streamsCommand  `cmd:"" help:"Hold open streams, check every byte, and see what each costs."`
 	Reader        readerCommand   `cmd:"" help:"Pour a large stream to a reader that is slow, or that stops."`
@@ -24,6 +25,9 @@ type commands struct {
 	Soak          soakCommand     `cmd:"" help:"Hold a slow load for a long time, then check every row, every account and every leak."`
 	BaselineProxy baselineCommand `cmd:"" help:"Serve the net/http reverse proxy that others are compared with."`
 }
+
+// commit is set by the build.
+var commit string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
