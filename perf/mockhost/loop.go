@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,6 +41,7 @@ const (
 	quickBodyMax  = 256 << 10        // of a request that a loop answers
 	quickDelayMax = time.Minute      // until its answer
 	quickGrain    = time.Millisecond // answers that are due together go out together
+	quickWaitMax  = 60               // milliseconds, without the runtime
 	eventsAtOnce  = 512
 	quickBuffer   = 16 << 10
 )
@@ -97,7 +99,7 @@ func (l *loop) run() {
 	events := make([]unix.EpollEvent, eventsAtOnce)
 	buffer := make([]byte, quickBuffer)
 	for {
-		n, err := unix.EpollWait(l.epoll, events, l.patience())
+		n, err := l.await(events)
 		if err != nil && err != unix.EINTR {
 			return
 		}
@@ -115,6 +117,21 @@ func (l *loop) run() {
 		}
 		l.answerDue(buffer)
 	}
+}
+
+// await waits for events. A short wait keeps the runtime out of it: to be taken
+// off its thread and put back costs more than the wait. A collection of garbage
+// waits meanwhile, which is why long ones are left to the runtime.
+func (l *loop) await(events []unix.EpollEvent) (int, error) {
+	patience := l.patience()
+	if patience < 0 || patience > quickWaitMax {
+		return unix.EpollWait(l.epoll, events, patience)
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(patience), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
 }
 
 // patience is how long to wait for events, in milliseconds; -1 = for ever.
