@@ -120,3 +120,6 @@ const (
 	// ErrorShareMax is the share of errors up to which a step counts.
 	ErrorShareMax = 0.001
 )
+
+// Gateway is the name of the gateway among the processes of Cores.
+const Gateway = "gateway"
