@@ -23,6 +23,7 @@ type ladderCommand struct {
 
 	Rounds    int           `help:"Interleaved rounds; those of the profile by default."`
 	Rates     []float64     `help:"Requests per second of the steps, in place of the usual ones."`
+	Streams   []int         `help:"Open streams, in place of the usual points."`
 	WarmUp    time.Duration `help:"Load before each measurement; that of the profile by default."`
 	Hold      time.Duration `help:"Length of each measurement; that of the profile by default."`
 	Processes int           `help:"Generator processes that share one schedule." default:"1"`
@@ -64,7 +65,7 @@ func (c *ladderCommand) Run(ctx context.Context) error {
 func (c *ladderCommand) options() (ladder.Options, error) {
 	o := ladder.Options{
 		Profile: c.Profile, Scenarios: c.Scenario, Systems: c.Systems, RelayPath: c.Relay, RelayEnv: c.RelayEnv, Keys: c.Keys,
-		Workers: c.Workers, Rounds: c.Rounds, Rates: c.Rates, WarmUp: c.WarmUp, Hold: c.Hold, Processes: c.Processes,
+		Workers: c.Workers, Rounds: c.Rounds, Rates: c.Rates, Streams: c.Streams, WarmUp: c.WarmUp, Hold: c.Hold, Processes: c.Processes,
 		Gateway: c.Gateway, GatewayControl: c.GatewayControl, Mock: c.Mock, Progress: os.Stderr,
 	}
 	if c.Relay != "" {

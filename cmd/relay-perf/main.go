@@ -16,8 +16,8 @@ import (
 type commands struct {
 	Mock          mockCommand     `cmd:"" help:"Serve a mock provider of both shapes until interrupted."`
 	Gen           genCommand      `cmd:"" help:"Send an open-loop load to one address."`
-	Compare       compareCommand  `cmd:"" help:"CPU per request, overhead and working set of Relay and plain proxies, side by side."`
 	Ladder        ladderCommand   `cmd:"" help:"Named scenarios: knee, capacity, CPU per request, memory and more of Relay and others, interleaved."`
+	Report        reportCommand   `cmd:"" help:"Draw a page and tables of what a ladder measured."`
 	Idle          idleCommand     `cmd:"" help:"Hold idle connections and see what each costs."`
 	Streams       streamsCommand  `cmd:"" help:"Hold open streams, check every byte, and see what each costs."`
 	Reader        readerCommand   `cmd:"" help:"Pour a large stream to a reader that is slow, or that stops."`

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"relay/perf/report"
 )
 
 // asCommand makes the test binary be relay-perf, also in the processes that it
@@ -34,21 +36,19 @@ func run(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestMeasurements runs each measurement small, against the net/http proxy.
+// TestMeasurements runs each measurement small, against the net/http gateway.
 func TestMeasurements(t *testing.T) {
 	for _, tt := range []struct {
 		name, args string
 		has        []string
 	}{
-		{"compare", "compare --targets relay,net/http,direct --rate 200 --rounds 1 --warm-up 100ms --hold 500ms --connections 10",
-			[]string{"| net/http | ", "| direct | ", "relay is left out"}},
-		{"streams", "streams --targets net/http --streams 20 --open-rate 100 --hold 400ms --tick 50ms",
+		{"streams", "streams --targets nethttp --streams 20 --open-rate 100 --hold 400ms --tick 50ms",
 			[]string{"20 of 20 completed"}},
-		{"idle", "idle --targets net/http --connections 50 --hold 300ms",
-			[]string{"| net/http | 50 | 50 |"}},
-		{"reader", "reader --targets net/http --pour-mb 3 --rate-mb 10 --stop-mb 1 --stop-for 300ms",
+		{"idle", "idle --targets nethttp --connections 50 --hold 300ms",
+			[]string{"| nethttp | 50 | 50 |"}},
+		{"reader", "reader --targets nethttp --pour-mb 3 --rate-mb 10 --stop-mb 1 --stop-for 300ms",
 			[]string{"whole, every byte checked | 3.0"}},
-		{"reader that never reads again", "reader --targets net/http --pour-mb 30 --rate-mb 10 --stop-mb 1 --never --give-up 300ms",
+		{"reader that never reads again", "reader --targets nethttp --pour-mb 30 --rate-mb 10 --stop-mb 1 --never --give-up 300ms",
 			[]string{"NOT given up within 300ms"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,12 +71,55 @@ func TestMeasurements(t *testing.T) {
 	}
 }
 
+// TestLadder runs the quick ladder small, with accounts and without.
+func TestLadder(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	out, err := run(t, strings.Fields("ladder --systems relay,nethttp,direct --rates 100,200 --warm-up 100ms --hold 400ms --streams 20 --out "+folder)...)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{"| 100 | nethttp | 1 | ", "| 200 | nethttp | 1 | ", "| 200 | direct | 1 | ", "| 20 | nethttp | ", "relay is left out"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "latest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got report.Run
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Missing) != 1 || len(got.Scenarios) != 1 || len(got.Scenarios[0].Points) != 4 || got.Settings["hold"] != "400ms" {
+		t.Fatalf("result %s", text)
+	}
+	for _, p := range got.Scenarios[0].Points {
+		if p.Excluded != "" { // the machine may be busy
+			continue
+		}
+		if p.Served == 0 || p.ErrorShare != 0 || p.CPUPerRequestUs < 0 || p.RSSBytes == 0 {
+			t.Errorf("point %+v", p)
+		}
+		if keeps := p.System == "nethttp"; keeps != (p.Money != nil) || keeps && (p.Money.Rows != p.Money.Answered || p.Money.Problem != "" || p.Goroutines < 1) {
+			t.Errorf("%s: money %+v, %d goroutines", p.System, p.Money, p.Goroutines)
+		}
+	}
+	if kept, err := filepath.Glob(filepath.Join(folder, "run-*.json")); err != nil || len(kept) != 1 {
+		t.Errorf("%v is kept, %v", kept, err)
+	}
+}
+
 func TestWrongUse(t *testing.T) {
 	for _, tt := range []struct{ args, has string }{
-		{"compare --targets envoy", "relay"},
+		{"ladder --systems envoy", "want any of relay"},
+		{"ladder --scenario one-rely", "past-capacity"},
+		{"ladder --relay /nonexistent/relay", "is no relay binary"},
+		{"ladder --rounds 1000", "want 1 to 100"},
 		{"streams --rounds 0", "want 1 to 100"},
-		{"streams --targets net/http --streams 10000000", "raise the limit"},
-		{"idle --targets net/http --connections 10000000", "raise the limit"},
+		{"streams --targets nethttp --streams 10000000", "raise the limit"},
+		{"idle --targets nethttp --connections 10000000", "raise the limit"},
 		{"gen --addr 127.0.0.1:1 --rate 0", "want more than 0"},
 		{"mock --scenario odd", `no scenario word "odd"`},
 		{"baseline-proxy --upstream nonsense", "want a URL"},

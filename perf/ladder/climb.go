@@ -185,11 +185,14 @@ func (r *round) exclude(why string) {
 // title names the lane.
 func (l *lane) title() string { return join(l.system, l.variant) }
 
+// labelJoint stands between the parts of a name.
+const labelJoint = ", "
+
 func join(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}
-	return a + ", " + b
+	return a + labelJoint + b
 }
 
 // line tells a point while the run goes on.

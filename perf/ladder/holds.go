@@ -243,6 +243,7 @@ func growth(ctx context.Context, b *bench, out *report.Scenario) error {
 	keys := func(n int) lane {
 		return lane{variant: fmt.Sprintf("%d keys and policies", n), keys: n, policies: n}
 	}
+	out.Notes = append(out.Notes, fmt.Sprintf("Requests use at most %d of the keys, from all over the catalog.", keysUsed))
 	if err := b.climb(ctx, out, climb{lanes: lanes(b.among(gateways()...), keys(10), keys(1000), keys(keysMax)), steps: b.rates(500)}); err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type Options struct {
 
 	Rounds       int
 	Rates        []float64 // requests per second, instead of the usual steps
+	Streams      []int     // open at once, instead of the usual points
 	WarmUp, Hold time.Duration
 	Processes    int // of the generator; 1 = this one
 
@@ -133,6 +134,9 @@ func (b *bench) prepare() ([]scenario, error) {
 			*d.value = d.usual
 		}
 	}
+	if len(o.Streams) > 0 {
+		b.profile.streams = o.Streams
+	}
 	if len(o.Systems) == 0 {
 		o.Systems = Systems()
 	}
@@ -174,8 +178,8 @@ func (o *Options) check() error {
 	switch {
 	case o.Rounds < 1 || o.Rounds > roundsMax:
 		return fmt.Errorf("ladder: %d rounds: want 1 to %d", o.Rounds, roundsMax)
-	case len(o.Rates) > stepsMax:
-		return fmt.Errorf("ladder: %d rates: want at most %d", len(o.Rates), stepsMax)
+	case len(o.Rates) > stepsMax || len(o.Streams) > stepsMax:
+		return fmt.Errorf("ladder: %d rates and %d numbers of streams: want at most %d", len(o.Rates), len(o.Streams), stepsMax)
 	case o.WarmUp < 0 || o.Hold <= 0 || o.WarmUp+o.Hold > holdMax:
 		return fmt.Errorf("ladder: warm-up %v and hold %v: want a hold, and at most %v together", o.WarmUp, o.Hold, holdMax)
 	case o.Keys < 1 || o.Keys > keysMax:

@@ -11,7 +11,6 @@ const (
 	holdMax      = time.Hour
 
 	accountsUsual = 60
-	workersUsual  = 0 // threads of the plain proxies: all cores
 
 	sampleEvery = 200 * time.Millisecond // of a working set
 	linkEvery   = time.Second            // looks for new files of a spool
@@ -24,6 +23,8 @@ const (
 	connectionsMin  = 32
 	connectionsOver = 1.5 // how many more than are in use at once are open before the start
 
+	warmUpOver = 1.4 // how much longer than a request of a slow pace the load before a step lasts, at least
+
 	// The ladder of a system ends at a step with more errors than this, or with
 	// less than this served of what was sent, or when the generator was late in
 	// so many steps in a row.
@@ -35,4 +36,5 @@ const (
 
 	generatorMemoryShare = 0.25 // of the machine, that the requests of a generator may take
 	variantsMade         = 1024 // requests that a generator makes before it starts
+	keysUsed             = 512  // relay keys in them, of however many there are
 )

@@ -183,8 +183,8 @@ func loadPoint(load *openloop.Result) report.Point {
 	switch {
 	case load.Late:
 		p.Excluded = fmt.Sprintf("the generator was late: p99 %.1f ms behind its schedule", load.Lag.P99)
-	case load.ServedRate == 0:
-		p.Excluded = "nothing was served"
+	case load.ServedRate == 0 && load.ErrorShare == 0:
+		p.Excluded = "nothing was served within the hold, which is too short"
 	}
 	return p
 }

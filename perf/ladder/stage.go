@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"time"
 
 	"relay/perf/machine"
 	"relay/perf/openloop"
@@ -180,8 +181,12 @@ func (s *stage) step(ctx context.Context, rate float64) (report.Point, error) {
 // load is what is offered at a rate.
 func (s *stage) load(rate float64) openloop.Options {
 	b, l := s.bench, s.lane
-	keys := max(l.keys, b.o.Keys)
+	keys := b.o.Keys
+	if l.keys > 0 {
+		keys = l.keys
+	}
 	mix := target.Setup{RelayKeys: keys}.Mix(s.entrance())
+	mix.Keys = spread(mix.Keys, keysUsed)
 	if b.o.Gateway != "" && l.pace != "" { // the mock runs already: each request says how it is to be answered
 		query := "?mock=" + url.QueryEscape(l.pace)
 		mix.ChatPath, mix.MessagesPath = "/openai/v1/chat/completions"+query, "/anthropic/v1/messages"+query
@@ -194,10 +199,26 @@ func (s *stage) load(rate float64) openloop.Options {
 		seconds = secondsFast
 	}
 	most := b.connectionsMost()
+	warmUp := b.o.WarmUp
+	if whole := time.Duration(seconds * warmUpOver * float64(time.Second)); l.seconds > 0 && warmUp < whole {
+		warmUp = whole // until then it is not seen how many requests the mock keeps waiting
+	}
 	return openloop.Options{
-		Addr: s.entrance().Addr, Mix: mix, Rate: rate, WarmUp: b.o.WarmUp, Hold: b.o.Hold, ConnectionsMax: most,
+		Addr: s.entrance().Addr, Mix: mix, Rate: rate, WarmUp: warmUp, Hold: b.o.Hold, ConnectionsMax: most,
 		Connections: min(connectionsMin+int(rate*seconds*connectionsOver), most),
 	}
+}
+
+// spread takes n of all, at even distances.
+func spread[T any](all []T, n int) []T {
+	if len(all) <= n {
+		return all
+	}
+	out := make([]T, n)
+	for i := range out {
+		out[i] = all[i*len(all)/n]
+	}
+	return out
 }
 
 // connectionsMost is what the limit of open files leaves for the connections of

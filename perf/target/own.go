@@ -22,15 +22,6 @@ func Mock(ctx context.Context, program, scenario string, more ...string) (*Targe
 	return t, nil
 }
 
-// Baseline starts the net/http proxy before the mock: program is relay-perf.
-func Baseline(ctx context.Context, program, mock string) (*Target, error) {
-	t, pipe, err := start(ctx, NameBaseline, exec.Command(program, "baseline-proxy", "--addr=127.0.0.1:0", "--upstream=http://"+mock))
-	if err != nil {
-		return nil, err
-	}
-	return t, t.awaitAddrs(pipe)
-}
-
 // awaitAddrs takes the addresses of both listeners from the output.
 func (t *Target) awaitAddrs(pipe io.Reader) error {
 	addrs, err := t.awaitLines(pipe, "inference", "control")

@@ -27,13 +27,12 @@ const (
 	NameFastHTTP = "fasthttp" // the same on fasthttp
 	NameHAProxy  = "haproxy"
 	NameNginx    = "nginx"
-	NameBaseline = "net/http" // a reverse proxy without accounts and limits
 	NameDirect   = "direct"
 )
 
 // Names lists all, in the order of reports.
 func Names() []string {
-	return []string{NameRelay, NameNetHTTP, NameFastHTTP, NameHAProxy, NameNginx, NameBaseline, NameDirect}
+	return []string{NameRelay, NameNetHTTP, NameFastHTTP, NameHAProxy, NameNginx, NameDirect}
 }
 
 // Start starts a target by its name.
@@ -50,8 +49,6 @@ func (s Setup) Start(ctx context.Context, name string) (*Target, error) {
 		return HAProxy(ctx, s.Workers, s.Mock.Addr)
 	case NameNginx:
 		return Nginx(ctx, s.Workers, s.Mock.Addr)
-	case NameBaseline:
-		return Baseline(ctx, s.Program, s.Mock.Addr)
 	case NameDirect:
 		t := Remote(NameDirect, s.Mock.Addr, "") // the mock outlives its measurement
 		t.Tree = s.Mock.Tree

@@ -100,7 +100,7 @@ func TestAliveSeesTheEnd(t *testing.T) {
 func TestStartFailures(t *testing.T) {
 	for _, tt := range []struct{ name, script, err string }{
 		{"ends at once", "echo no such setting >&2; exit 3", "ended at once: no such setting"},
-		{"wrong lines", "echo listening other=1; echo listening another=2; sleep 60", "printed no line for inference"},
+		{"wrong lines", "echo listening other=1; echo listening another=2; exec sleep 60", "printed no line for inference"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, pipe, err := start(t.Context(), "script", exec.Command("sh", "-c", tt.script))
