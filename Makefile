@@ -51,7 +51,8 @@ wire: needs ## the built binary on real sockets
 	$(GO) test -count=1 -timeout 15m -tags integration ./cmd/...
 
 bench: build ## Relay, the goroutine gateways, HAProxy and nginx side by side, in some minutes
-	bin/relay-perf ladder --relay bin/relay --profile quick
+	bin/relay-perf ladder --relay bin/relay --profile quick --out perf/out
+	bin/relay-perf report perf/out/latest.json --out perf/out/report.html
 	bin/relay-perf report perf/out/latest.json
 
 microbench: ## benchmarks of the parts, with allocations

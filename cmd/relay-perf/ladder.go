@@ -55,7 +55,7 @@ func (c *ladderCommand) Run(ctx context.Context) error {
 		run.Host.Commit = commit
 	}
 	path, keepErr := c.keep(run)
-	printErr := ladder.Print(os.Stdout, run)
+	printErr := report.Markdown(os.Stdout, run)
 	if keepErr == nil {
 		fmt.Fprintln(os.Stderr, "the result is in", path)
 	}

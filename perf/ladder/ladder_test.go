@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"relay/perf/report"
 )
 
 func TestWrongOptions(t *testing.T) {
@@ -112,35 +110,5 @@ func TestShelf(t *testing.T) {
 	s.remove()
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("%s is left behind: %v", folder, err)
-	}
-}
-
-func TestPrint(t *testing.T) {
-	run := &report.Run{
-		Missing: []string{"nginx is left out: nginx is not installed"}, Failed: "relay ended",
-		Scenarios: []report.Scenario{{
-			Number: 1, Name: "one-relay", Asks: "Where?", CompletedBy: "the ledger",
-			Points: []report.Point{
-				{System: "relay", Round: 1, Offered: 1000, Served: 1000, Goroutines: -1, AllocsPerReq: -1},
-				{System: "relay", Round: 2, Offered: 1000, Served: 998, Goroutines: -1, AllocsPerReq: -1},
-				{System: "relay", Round: 3, Offered: 1000, Served: 5, Excluded: "late"},
-			},
-			Streams:   []report.StreamPoint{{System: "relay", Variant: "large", Streams: 500, Completed: 500, Goroutines: 7}},
-			Idle:      []report.IdlePoint{{System: "relay", Connections: 100, KiBPerConnection: 1.25}},
-			Summaries: []report.Summary{{System: "relay", Capacity: 1000}},
-			Notes:     []string{"Mind the gap."},
-		}},
-	}
-	var b strings.Builder
-	if err := Print(&b, run); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"## 1 one-relay", "Not whole without the ledger.", "| 1000 | relay | 2 (1 excluded) | 999 [998–1000] |", "| 500 | relay, large | 1 | 500 |",
-		"| 100 | relay | 1 | 1.25 |", "| relay | – | 1000 |", "* Mind the gap.", "nginx is not installed", "The run ended early: relay ended",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
-		}
 	}
 }
