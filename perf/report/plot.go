@@ -33,16 +33,16 @@ type mark struct{ X, Y, Low, High float64 }
 
 // Sizes of a picture, in its own units.
 const (
-	plotWidth   = 640.0
-	plotHeight  = 340.0
-	plotLeft    = 62.0
-	plotRight   = 128.0 // room for the labels
+	plotWidth   = 480.0
+	plotHeight  = 300.0
+	plotLeft    = 58.0
 	plotTop     = 14.0
 	plotBottom  = 46.0
 	labelHeight = 15.0
 	barHeight   = 26.0
-	barLeft     = 150.0
-	barRight    = 110.0
+	barRight    = 62.0
+	letterWidth = 7.2 // of a label, about
+	labelMax    = 200.0
 	tickCount   = 5
 )
 
@@ -127,7 +127,11 @@ func (p *plot) clean() bool {
 
 // scales fit all marks. Axes without a logarithm begin at zero.
 func (p *plot) scales() (x, y scale) {
-	x = scale{from: plotLeft, to: plotWidth - plotRight}
+	widest := 0.0
+	for _, s := range p.Series {
+		widest = max(widest, labelWidth(s.Label))
+	}
+	x = scale{from: plotLeft, to: plotWidth - widest - 18}
 	y = scale{from: plotHeight - plotBottom, to: plotTop, logarithmic: p.LogY, low: math.Inf(1)}
 	for _, s := range p.Series {
 		for _, m := range s.Points {
@@ -177,6 +181,11 @@ func (p plot) SVG() template.HTML {
 	}
 	d.labels(p.Series, x, y)
 	return d.close()
+}
+
+// labelWidth is how wide a label is, about.
+func labelWidth(text string) float64 {
+	return min(float64(len([]rune(text)))*letterWidth, labelMax)
 }
 
 // A drawing is an SVG as it is written.
@@ -262,23 +271,27 @@ func (b bars) SVG() template.HTML {
 	if len(all) == 0 {
 		return ""
 	}
-	x := scale{from: barLeft, to: plotWidth - barRight}
+	left := 0.0
+	x := scale{}
 	for _, a := range all {
 		x.high = max(x.high, a.Y, a.High)
+		left = max(left, labelWidth(a.Label))
 	}
+	left += 10
+	x.from, x.to = left, plotWidth-barRight
 	x.high = max(x.high, 1e-9)
 	d := &drawing{}
 	d.open(float64(len(all))*barHeight+34, b.Title)
 	for i, a := range all {
 		y, class := float64(i)*barHeight+4, systemClass(a.System)
-		d.text("name end", barLeft-8, y+15, a.Label)
-		d.add(`<rect class="bar %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"/>`, class, barLeft, y, max(x.at(a.Y)-barLeft, 1), barHeight-7)
+		d.text("name end", left-8, y+15, a.Label)
+		d.add(`<rect class="bar %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"/>`, class, left, y, max(x.at(a.Y)-left, 1), barHeight-7)
 		if a.High > a.Low {
 			d.add(`<line class="spread" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x.at(a.Low), x.at(a.High), y+(barHeight-7)/2, y+(barHeight-7)/2)
 		}
 		d.text("value", max(x.at(a.Y), x.at(a.High))+6, y+15, a.Text)
 	}
-	d.text("axis", barLeft, float64(len(all))*barHeight+24, b.Unit)
+	d.text("axis", left, float64(len(all))*barHeight+24, b.Unit)
 	return d.close()
 }
 

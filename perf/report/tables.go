@@ -143,8 +143,8 @@ func pointsTable(points []Point) table {
 		})
 	}
 	return table{[]string{
-		"offered/s", "system", "rounds", "served/s", "errors %", "overhead p50 ms", "overhead p99 ms", "CPU µs/request", "cores", "working set MiB",
-		"goroutines", "allocations/request", "dials/request",
+		"offered/s", "system", "rounds", "served/s", "errors %", "overhead p50 ms", "overhead p99 ms", "CPU µs per request", "cores", "working set MiB",
+		"goroutines", "allocations per request", "dials per request",
 	}, cells}
 }
 
