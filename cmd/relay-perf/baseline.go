@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -18,33 +17,9 @@ import (
 	"relay/usage/spool"
 )
 
-type baselineCommand struct {
-	Addr     string `help:"Address to listen on." default:"127.0.0.1:9091"`
-	Control  string `help:"Address of /metrics." default:"127.0.0.1:0"`
-	Upstream string `help:"URL to proxy to." required:""`
-}
-
-// Run serves until the context ends.
-func (b *baselineCommand) Run(ctx context.Context) error {
-	upstream, err := url.Parse(b.Upstream)
-	if err != nil || upstream.Host == "" {
-		return fmt.Errorf("--upstream %q: want a URL such as http://127.0.0.1:9090", b.Upstream)
-	}
-	inference, err := net.Listen("tcp", b.Addr)
-	if err != nil {
-		return err
-	}
-	control, err := net.Listen("tcp", b.Control)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("listening inference=%s\nlistening control=%s\n", inference.Addr(), control.Addr())
-	return baseline.Serve(ctx, inference, control, upstream)
-}
-
-// gatewayCommand takes the settings of `relay serve`, by the same variables, so
+// baselineCommand takes the settings of `relay serve`, by the same variables, so
 // that both can be started alike. Those that it has no use for are ignored.
-type gatewayCommand struct {
+type baselineCommand struct {
 	Engine string `help:"Library that serves the connections: fasthttp or nethttp." default:"nethttp"`
 
 	Port             string    `env:"RELAY_PORT" default:"8080" help:"Port of the inference listener; 0 = a free one."`
@@ -106,7 +81,7 @@ func (b *byteCount) UnmarshalText(text []byte) error {
 }
 
 // Run serves until the context ends.
-func (g *gatewayCommand) Run(ctx context.Context) error {
+func (g *baselineCommand) Run(ctx context.Context) error {
 	if err := baseline.CheckEngine(g.Engine); err != nil {
 		return err
 	}
@@ -130,7 +105,7 @@ func (g *gatewayCommand) Run(ctx context.Context) error {
 }
 
 // options are those of the gateway, with its listeners.
-func (g *gatewayCommand) options() (baseline.Options, error) {
+func (g *baselineCommand) options() (baseline.Options, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(g.LogLevel)); err != nil {
 		return baseline.Options{}, err

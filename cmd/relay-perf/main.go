@@ -14,16 +14,15 @@ import (
 
 // commands is the command line.
 type commands struct {
-	Mock          mockCommand     `cmd:"" help:"Serve a mock provider of both shapes until interrupted."`
-	Gen           genCommand      `cmd:"" help:"Send an open-loop load to one address."`
-	Ladder        ladderCommand   `cmd:"" help:"Named scenarios: knee, capacity, CPU per request, memory and more of Relay and others, interleaved."`
-	Report        reportCommand   `cmd:"" help:"Draw a page and tables of what a ladder measured."`
-	Idle          idleCommand     `cmd:"" help:"Hold idle connections and see what each costs."`
-	Streams       streamsCommand  `cmd:"" help:"Hold open streams, check every byte, and see what each costs."`
-	Reader        readerCommand   `cmd:"" help:"Pour a large stream to a reader that is slow, or that stops."`
-	Baseline      gatewayCommand  `cmd:"" help:"Serve a gateway of the usual design, a goroutine per connection, with the settings of relay serve."`
-	Soak          soakCommand     `cmd:"" help:"Hold a slow load for a long time, then check every row, every account and every leak."`
-	BaselineProxy baselineCommand `cmd:"" help:"Serve the net/http reverse proxy that others are compared with."`
+	Mock     mockCommand     `cmd:"" help:"Serve a mock provider of both shapes until interrupted."`
+	Gen      genCommand      `cmd:"" help:"Send an open-loop load to one address."`
+	Ladder   ladderCommand   `cmd:"" help:"Named scenarios: knee, capacity, CPU per request, memory and more of Relay and others, interleaved."`
+	Report   reportCommand   `cmd:"" help:"Draw a page and tables of what a ladder measured."`
+	Idle     idleCommand     `cmd:"" help:"Hold idle connections and see what each costs."`
+	Streams  streamsCommand  `cmd:"" help:"Hold open streams, check every byte, and see what each costs."`
+	Reader   readerCommand   `cmd:"" help:"Pour a large stream to a reader that is slow, or that stops."`
+	Baseline baselineCommand `cmd:"" help:"Serve a gateway of the usual design, a goroutine per connection, with the settings of relay serve."`
+	Soak     soakCommand     `cmd:"" help:"Hold a slow load for a long time, then check every row, every account and every leak."`
 }
 
 // commit is set by the build.

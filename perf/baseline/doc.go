@@ -44,7 +44,4 @@
 // refused connection is tried once more; all else is left to the transports.
 // The fasthttp engine learns that a caller has left by its next write only, and
 // reads up to 8 KiB of a body before the in-flight cap.
-//
-// Handler and Serve are an older measure: a reverse proxy of net/http that
-// does no authentication, limits or accounting.
 package baseline

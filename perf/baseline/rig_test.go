@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -162,4 +163,13 @@ func onEngines(t *testing.T, test func(t *testing.T, engine string)) {
 	for _, engine := range Engines() {
 		t.Run(engine, func(t *testing.T) { test(t, engine) })
 	}
+}
+
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
