@@ -53,7 +53,6 @@ wire: needs ## the built binary on real sockets
 bench: build ## Relay, the goroutine gateways, HAProxy and nginx side by side, in some minutes
 	bin/relay-perf ladder --relay bin/relay --profile quick --out perf/out
 	bin/relay-perf report perf/out/latest.json --out perf/out/report.html
-	bin/relay-perf report perf/out/latest.json
 
 microbench: ## benchmarks of the parts, with allocations
 	$(GO) test -run '^$$' -bench . -benchmem $(CORE)

@@ -26,15 +26,32 @@ const (
 
 func openStreams(ctx context.Context, b *bench, out *report.Scenario) error {
 	out.Notes = append(out.Notes, "Each stream has an event each 100 ms, and every byte of its content is checked.")
-	if err := b.holdStreams(ctx, out, b.o.Systems, b.profile.streams, bodyUsual); err != nil {
+	usual := streamKind{bodyBytes: bodyUsual}
+	if err := b.holdStreams(ctx, out, b.o.Systems, b.profile.streams, usual); err != nil {
 		return err
 	}
-	return b.holdStreams(ctx, out, b.o.Systems, []int{streamsLarge}, bodyLarge)
+	large := streamKind{variant: "bodies of 300 KB", bodyBytes: bodyLarge}
+	if err := b.holdStreams(ctx, out, b.o.Systems, []int{streamsLarge}, large); err != nil {
+		return err
+	}
+	if b.left[target.NameHAProxy] {
+		b.leave(out, "TLS to the provider is left out: HAProxy, which would terminate it, is not installed.")
+		return nil
+	}
+	out.Notes = append(out.Notes, "By TLS the provider is reached through an HAProxy that ends it before the mock; an open connection holds some 16 KiB more in Go's TLS, which counts as cost of the stream here.")
+	return b.holdStreams(ctx, out, b.among(gateways()...), []int{streamsLarge}, streamKind{variant: "TLS to the provider", bodyBytes: bodyUsual, tls: true})
+}
+
+// A streamKind is how streams are asked for.
+type streamKind struct {
+	variant   string
+	bodyBytes int
+	tls       bool // to the provider
 }
 
 // holdStreams holds open streams at each of some points; systems take turns at
 // each.
-func (b *bench) holdStreams(ctx context.Context, out *report.Scenario, systems []string, points []int, bodyBytes int) error {
+func (b *bench) holdStreams(ctx context.Context, out *report.Scenario, systems []string, points []int, kind streamKind) error {
 	for round := 1; round <= b.o.Rounds; round++ {
 		for _, n := range points {
 			if err := streams.Fits(n); err != nil {
@@ -45,7 +62,7 @@ func (b *bench) holdStreams(ctx context.Context, out *report.Scenario, systems [
 				if b.left[name] {
 					continue
 				}
-				p, err := b.streams(ctx, name, n, bodyBytes)
+				p, err := b.streams(ctx, name, n, kind)
 				if b.isLeft(name, err) {
 					continue
 				}
@@ -82,7 +99,7 @@ func (b *bench) leave(out *report.Scenario, why string) {
 
 // streams holds streams through one system, with a mock whose streams have the
 // right length.
-func (b *bench) streams(ctx context.Context, name string, n, bodyBytes int) (report.StreamPoint, error) {
+func (b *bench) streams(ctx context.Context, name string, n int, kind streamKind) (report.StreamPoint, error) {
 	hold := min(b.profile.streamHold, b.o.Hold)
 	plan := streams.NewPlan(n, streamsPerS, hold, streamTick)
 	setup, err := b.setup(ctx, &lane{pace: plan.Scenario()})
@@ -90,23 +107,29 @@ func (b *bench) streams(ctx context.Context, name string, n, bodyBytes int) (rep
 		return report.StreamPoint{}, err
 	}
 	defer setup.Mock.Close()
+	if kind.tls {
+		front, trusted, err := target.TLS(ctx, b.o.Workers, setup.Mock.Addr)
+		if err != nil {
+			return report.StreamPoint{}, err
+		}
+		defer front.Close()
+		setup.Upstream = "https://" + front.Addr
+		setup.RelayEnv = append(setup.RelayEnv, "SSL_CERT_FILE="+trusted)
+	}
 	folder, remove, err := dataFolder(&setup)
 	if err != nil {
 		return report.StreamPoint{}, err
 	}
 	defer remove()
 	r, err := streams.Run(ctx, streams.Options{
-		Setup: setup, Target: name, Streams: n, OpenRate: streamsPerS, Hold: hold, BodyBytes: bodyBytes, Plan: plan,
+		Setup: setup, Target: name, Streams: n, OpenRate: streamsPerS, Hold: hold, BodyBytes: kind.bodyBytes, Plan: plan,
 	})
 	if err != nil {
 		return report.StreamPoint{}, err
 	}
 	p := report.StreamPoint{
-		System: name, Streams: n, Completed: r.Completed, EventsMissing: r.EventsMissing, KiBPerStream: r.KiBPerStream,
+		System: name, Variant: kind.variant, Streams: n, Completed: r.Completed, EventsMissing: r.EventsMissing, KiBPerStream: r.KiBPerStream,
 		RSSBytes: r.RSSHeld, CoresPer1000: r.CoresPer1000, AddedGapP99Ms: r.AddedGapP99Ms, Goroutines: r.Goroutines, Excluded: r.Excluded,
-	}
-	if bodyBytes != bodyUsual {
-		p.Variant = fmt.Sprintf("bodies of %d KB", bodyBytes>>10)
 	}
 	if !keepsAccounts(name) {
 		return p, nil
@@ -176,9 +199,8 @@ func (b *bench) noteSoak(out *report.Scenario, variant string, round int, r *soa
 	p := loadPoint(r.Load)
 	p.System, p.Variant, p.Round, p.Offered = r.Target, variant, round, r.Rate
 	p.CPUPerRequestUs, p.RSSBytes, p.Goroutines = r.CPUPerRequest, r.Most.RSS, r.Most.Goroutines
-	if p.Excluded == "" {
-		p.Excluded = r.Excluded
-	}
+	p.Excluded = r.Excluded
+	p.Served = float64(r.Load.ByStatus[200]) / r.Load.HoldSeconds // of all that were asked, whenever they came
 	text := fmt.Sprintf("%s: %d requests at %.0f/s; latency p50 %.0f ms, p99 %.0f ms; at most %d in flight, with %.1f KiB of memory each",
 		join(r.Target, variant), r.Load.Offered, r.Rate, r.LatencyP50Ms, r.LatencyP99Ms, r.InFlight, r.KiBPerWaiting)
 	if r.ReturnSeconds >= 0 {

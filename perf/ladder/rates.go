@@ -42,7 +42,7 @@ func overview(ctx context.Context, b *bench, out *report.Scenario) error {
 	if err := b.climb(ctx, out, climb{lanes: lanes(b.o.Systems), steps: b.rates(250, 1000)}); err != nil {
 		return err
 	}
-	return b.holdStreams(ctx, out, b.o.Systems, b.profile.streams[:1], bodyUsual)
+	return b.holdStreams(ctx, out, b.o.Systems, b.profile.streams[:1], streamKind{bodyBytes: bodyUsual})
 }
 
 // upwards climbs until each system is at its end.

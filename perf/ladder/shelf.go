@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -17,6 +18,7 @@ type shelf struct {
 	source, target string
 	stop           context.CancelFunc
 	ended          chan struct{}
+	linking        sync.Mutex
 }
 
 // newShelf begins to keep a folder that may not be there yet.
@@ -59,6 +61,8 @@ func (s *shelf) remove() {
 
 // link links what is new, and anew what was replaced.
 func (s *shelf) link() error {
+	s.linking.Lock()
+	defer s.linking.Unlock()
 	var failed []error
 	err := filepath.WalkDir(s.source, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {

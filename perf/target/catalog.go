@@ -9,7 +9,7 @@ import (
 // A Catalog is what a gateway under measurement is told: one mock host per
 // shape, and policies whose limits are counted and never reached.
 type Catalog struct {
-	Mock     string // host:port
+	Mock     string // URL of the mock
 	Keys     int    // relay keys, each with its account; 1 when 0
 	Policies int    // that the keys take turns in; 1 when 0
 }
@@ -31,8 +31,8 @@ func (c Catalog) Text() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `hosts:
-  - {name: mock-openai, shape: openai, base_url: "http://%[1]s/v1", keys: [{name: main, value: "plain:sk-upstream"}]}
-  - {name: mock-anthropic, shape: anthropic, base_url: "http://%[1]s", keys: [{name: main, value: "plain:sk-upstream"}]}
+  - {name: mock-openai, shape: openai, base_url: "%[1]s/v1", keys: [{name: main, value: "plain:sk-upstream"}]}
+  - {name: mock-anthropic, shape: anthropic, base_url: "%[1]s", keys: [{name: main, value: "plain:sk-upstream"}]}
 models:
   - name: gpt-mock
     bindings: [{host: mock-openai, upstream_model: gpt-mock}]

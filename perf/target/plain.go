@@ -60,6 +60,9 @@ func Nginx(ctx context.Context, workers int, mock string) (*Target, error) {
 	})
 }
 
+// filesOwn are files of HAProxy that are no connections.
+const filesOwn = 200
+
 const haproxyConfig = `global
 	nbthread %[1]d
 	maxconn %[4]d
@@ -87,12 +90,11 @@ func HAProxy(ctx context.Context, threads int, behind ...string) (*Target, error
 		return nil, err
 	}
 	return plain(ctx, "haproxy", "haproxy.cfg", func(addr string, files uint64) string {
-		const own = 200 // files that are no connections
 		servers := ""
 		for i, at := range behind {
 			servers += fmt.Sprintf("\tserver s%d %s pool-purge-delay 600s\n", i, at)
 		}
-		return fmt.Sprintf(haproxyConfig, threads, servers, addr, (files-own)/2)
+		return fmt.Sprintf(haproxyConfig, threads, servers, addr, (files-filesOwn)/2)
 	}, func(_, file string) *exec.Cmd {
 		return exec.Command(path, "-db", "-f", file)
 	})

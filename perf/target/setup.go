@@ -17,6 +17,7 @@ type Setup struct {
 	Policies  int      // that the keys take turns in; 1 when 0
 	Workers   int      // threads or workers of the plain proxies
 	Mock      *Target
+	Upstream  string // URL by which the gateways reach the mock; that of its listener when empty
 }
 
 // Names of what Start starts. Direct is no proxy at all: the mock itself, as
@@ -79,9 +80,13 @@ func (s Setup) StartBehindHAProxy(ctx context.Context, name string, n int) (fron
 }
 
 func (s Setup) gateway(ctx context.Context, name string, command ...string) (*Target, error) {
+	upstream := s.Upstream
+	if upstream == "" {
+		upstream = "http://" + s.Mock.Addr
+	}
 	return Gateway(ctx, GatewayOptions{
 		Name: name, Command: command, Env: s.RelayEnv,
-		Catalog: Catalog{Mock: s.Mock.Addr, Keys: s.RelayKeys, Policies: s.Policies},
+		Catalog: Catalog{Mock: upstream, Keys: s.RelayKeys, Policies: s.Policies},
 	})
 }
 

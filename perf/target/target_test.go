@@ -2,6 +2,8 @@ package target
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -68,6 +70,58 @@ func TestPlainProxies(t *testing.T) {
 				t.Error("still running")
 			}
 		})
+	}
+}
+
+// TestTLS reaches the mock by TLS, trusting the certificate that was made.
+func TestTLS(t *testing.T) {
+	if _, err := exec.LookPath("haproxy"); err != nil {
+		_, _, err := TLS(t.Context(), 1, "127.0.0.1:1")
+		var absent *Missing
+		if !errors.As(err, &absent) {
+			t.Errorf("%v, want a Missing error", err)
+		}
+		return
+	}
+	mock, err := mockhost.Start(mockhost.Options{Scenario: "instant"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mock.Close()
+	front, trusted, err := TLS(t.Context(), 1, mock.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer front.Close()
+	text, err := os.ReadFile(trusted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	nc, err := tls.Dial("tcp", front.Addr, &tls.Config{RootCAs: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	mix := openloop.Mix{Host: front.Addr, ChatModel: "gpt-mock", MessagesModel: "claude-mock"}
+	if status, err := Exchange(nc, mix.Request(openloop.Chat, "", 1000)); status != 200 || err != nil {
+		t.Errorf("status %d, %v", status, err)
+	}
+}
+
+func TestCatalog(t *testing.T) {
+	text, err := Catalog{Mock: "http://mock:1", Keys: 5, Policies: 2}.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`base_url: "http://mock:1/v1"`, "name: app-4,", "account: team-4, policy: policy-0}", "{name: policy-1,"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if _, err := (Catalog{Keys: keysMax + 1}).Text(); err == nil {
+		t.Error("a catalog of too many keys")
 	}
 }
 
