@@ -18,6 +18,7 @@ type commands struct {
 	Gen      genCommand      `cmd:"" help:"Send an open-loop load to one address."`
 	Ladder   ladderCommand   `cmd:"" help:"Named scenarios: knee, capacity, CPU per request, memory and more of Relay and others, interleaved."`
 	Report   reportCommand   `cmd:"" help:"Draw a page and tables of what a ladder measured."`
+	Catalog  catalogCommand  `cmd:"" help:"Print the catalog that a gateway on another host needs for a ladder."`
 	Idle     idleCommand     `cmd:"" help:"Hold idle connections and see what each costs."`
 	Streams  streamsCommand  `cmd:"" help:"Hold open streams, check every byte, and see what each costs."`
 	Reader   readerCommand   `cmd:"" help:"Pour a large stream to a reader that is slow, or that stops."`

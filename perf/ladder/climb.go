@@ -97,7 +97,7 @@ func (r *round) run(ctx context.Context) (err error) {
 			}
 		}
 		if err != nil {
-			r.exclude("the run ended before its money was checked")
+			r.exclude("the run ended in the middle of the round")
 		}
 	}()
 	for i := range r.lanes {
@@ -172,8 +172,7 @@ func (r *round) check(i int) error {
 	return nil
 }
 
-// exclude takes the points of gateways whose money nobody has looked at out of
-// all figures.
+// exclude takes the points whose money nobody has looked at out of all figures.
 func (r *round) exclude(why string) {
 	for i := range r.all {
 		if p := &r.all[i]; p.Money == nil && p.Excluded == "" {

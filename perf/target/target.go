@@ -21,7 +21,8 @@ import (
 const (
 	startTimeout = 20 * time.Second
 	stopTimeout  = 20 * time.Second // then it is killed: a gateway may take 15 s for what runs
-	outputKept   = 4 << 10          // last bytes of what a target said, for errors
+	outputKept   = 64 << 10         // last bytes of what a target said
+	outputTold   = 3 << 10          // of them, in errors
 )
 
 // A Target is a running process under measurement.
@@ -63,10 +64,16 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// String is where a crash of Go begins, or else the end.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.kept))
+	for _, word := range []string{"panic: ", "fatal error: ", "SIGABRT: ", "SIGSEGV: "} {
+		if i := bytes.LastIndex(t.kept, []byte(word)); i >= 0 && (i == 0 || t.kept[i-1] == '\n') {
+			return string(bytes.TrimSpace(t.kept[i:min(i+outputTold, len(t.kept))]))
+		}
+	}
+	return string(bytes.TrimSpace(t.kept[max(0, len(t.kept)-outputTold):]))
 }
 
 // start runs a command. The kernel kills it when this process dies.

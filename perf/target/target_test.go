@@ -175,6 +175,22 @@ func TestStartFailures(t *testing.T) {
 	}
 }
 
+func TestTail(t *testing.T) {
+	long := strings.Repeat("goroutine 7 [running]\n", 1000)
+	for _, tt := range []struct{ name, said, begins string }{
+		{"few words", "no such setting\n", "no such setting"},
+		{"a crash", "listening\npanic: out of cheese\n" + long, "panic: out of cheese\ngoroutine 7"},
+		{"many words", "first\n" + long + "the end", ""},
+	} {
+		var kept tail
+		kept.Write([]byte(tt.said))
+		got := kept.String()
+		if len(got) > outputTold || !strings.HasPrefix(got, tt.begins) || tt.begins == "" && !strings.HasSuffix(got, "the end") {
+			t.Errorf("%s: %.200q", tt.name, got)
+		}
+	}
+}
+
 func TestMetric(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
