@@ -101,7 +101,7 @@ func (b *bench) scenarios(ctx context.Context, chosen []scenario) error {
 			out.Summaries = summarize(out.Points)
 		}
 		if b.o.Gateway != "" {
-			out.Notes = append(out.Notes, "The gateway and the mock run elsewhere: nothing is known of what their processes use, and nobody has looked at their accounts.")
+			out.Notes = append(out.Notes, "The gateway and the mock run elsewhere: of CPU and memory is known what they tell themselves, which for a gateway takes its control listener, and nobody has looked at their accounts.")
 		}
 		b.run.Scenarios = append(b.run.Scenarios, out)
 		if err != nil {

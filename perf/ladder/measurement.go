@@ -18,6 +18,8 @@ const (
 	metricGoroutines = "go_goroutines"
 	metricCycles     = "go_gc_duration_seconds_count"
 	metricMallocs    = "go_memstats_mallocs_total"
+	metricCPU        = "process_cpu_seconds_total" // where the process cannot be watched
+	metricMemory     = "process_resident_memory_bytes"
 )
 
 // A reading is what a stage has used so far.
@@ -123,7 +125,7 @@ func (s *stage) metrics(ctx context.Context) (map[string]float64, error) {
 		if t.Control == "" {
 			continue
 		}
-		values, err := t.Metrics(ctx, metricGoroutines, metricCycles, metricMallocs)
+		values, err := t.Metrics(ctx, metricGoroutines, metricCycles, metricMallocs, metricCPU, metricMemory)
 		if err != nil {
 			return nil, err
 		}
@@ -154,6 +156,9 @@ func (m *measurement) point(load *openloop.Result) (report.Point, error) {
 	}
 	p.RSSBytes = max(m.rss, m.after.usage[partGateway].RSS)
 	seconds := m.after.at.Sub(m.before.at).Seconds()
+	if len(m.groups[partGateway]) == 0 {
+		m.told(&p, seconds)
+	}
 	served := load.ServedRate
 	if served > 0 {
 		p.CPUPerRequestUs = p.Cores[partGateway] / served * 1e6
@@ -167,6 +172,15 @@ func (m *measurement) point(load *openloop.Result) (report.Point, error) {
 		}
 	}
 	return p, nil
+}
+
+// told fills in what processes elsewhere tell of themselves.
+func (m *measurement) told(p *report.Point, seconds float64) {
+	p.Cores[partMock] = (m.after.mock.CPUSeconds - m.before.mock.CPUSeconds) / seconds
+	if before, after := m.before.metrics, m.after.metrics; before != nil && after != nil {
+		p.Cores[partGateway] = (after[metricCPU] - before[metricCPU]) / seconds
+		p.RSSBytes = int64(after[metricMemory])
+	}
 }
 
 // loadPoint is what the generator knows of a step.
