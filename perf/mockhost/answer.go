@@ -81,10 +81,13 @@ func (c *conn) provide(e endpoint, s shape, started time.Time) bool {
 			return c.refuse(s, 400, "invalid_request_error", "mock_scenario", wrong.Error())
 		}
 		sc := c.scenario
-		if sc.times > 0 && !c.server.strikes(f.model+" "+text, sc.times) {
+		if sc.times > 0 && !c.server.strikes(f.model+" "+text, sc.times, sc.flap) {
 			sound := *sc
 			sound.trouble = noTrouble
 			sc = &sound
+		}
+		if sc.menu > 0 {
+			sc = c.server.deal(f.model+" "+text, sc)
 		}
 		return c.perform(e, s, f, sc, started)
 	}
@@ -155,6 +158,9 @@ func (c *conn) perform(e endpoint, s shape, f fields, sc *scenario, started time
 	c.reply = reply{endpoint: e, fields: f, sc: sc, id: c.server.ids.Add(1), created: started.Unix()}
 	if sc.status >= 300 || sc.html || sc.status == 204 {
 		return c.refuseByScenario(s, sc, started)
+	}
+	if sc.prefillRefused && isPrefill(f.prompt) {
+		return c.refuse(s, 400, "invalid_request_error", "", "This model does not support assistant message prefill. The conversation must end with a user message.")
 	}
 	if err := c.reply.plan(); err != nil {
 		return c.refuse(s, 400, "invalid_request_error", "", err.Error())

@@ -43,8 +43,11 @@ var knobs = []knob{
 	{"retry-after-date", "SECONDS", "Retry-After as an HTTP date so far ahead", setRetryDate},
 	{"context-length", "", "400, the prompt is too long", setRefusal(contextLength)},
 	{"content-filter", "", "400, the prompt was filtered", setRefusal(contentFilter)},
+	{"prefill-refused", "", "400 when the last message is the assistant's", flag(func(s *scenario) *bool { return &s.prefillRefused })},
 	{"html", "", "an HTML page in place of JSON (502 unless status is given)", flag(func(s *scenario) *bool { return &s.html })},
 	{"times", "N", "what goes wrong goes wrong for the first N requests of equal scenario, then all is well", number(func(s *scenario) *int { return &s.times }, 1, 1e6)},
+	{"flap", "N", "what goes wrong goes wrong for N requests of equal scenario, then N are well, and so on", setFlap},
+	{"fault", "PERCENT", "so many of 100 requests (5) get a fault of the menu in turn; /_mock/stats counts them: " + faultMenuText, setMenu},
 	{"tag", "TEXT", "makes a scenario differ from others, for times", func(*scenario, string) error { return nil }},
 
 	// Before the answer.
@@ -135,4 +138,16 @@ func setTransport(f transportFault) func(*scenario, string) error {
 		s.transport = f
 		return nil
 	}
+}
+
+func setFlap(s *scenario, v string) error {
+	s.flap = true
+	return number(func(s *scenario) *int { return &s.times }, 1, 1e6)(s, v)
+}
+
+func setMenu(s *scenario, v string) error {
+	if v == "" {
+		v = "5"
+	}
+	return number(func(s *scenario) *int { return &s.menu }, 1, 100)(s, v)
 }

@@ -280,7 +280,7 @@ func (l *loop) plan(q *quick) bool {
 
 // plain says that nothing goes wrong and nothing is streamed.
 func (s *scenario) plain() bool {
-	return s.trouble == noTrouble && s.times == 0 && s.tick == 0 && s.pour == 0
+	return s.trouble == noTrouble && s.times == 0 && s.menu == 0 && s.tick == 0 && s.pour == 0
 }
 
 // answerDue sends the answers whose time has come.

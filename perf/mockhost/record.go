@@ -2,6 +2,7 @@ package mockhost
 
 import (
 	"encoding/json"
+	"maps"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -57,22 +58,23 @@ type tally struct {
 
 // Stats are totals since the start of the server.
 type Stats struct {
-	Connections       uint64         `json:"connections"`
-	OpenConnections   int64          `json:"open_connections"`
-	Requests          uint64         `json:"requests"` // of the provider's API, whole heads and bodies
-	ByStatus          map[int]uint64 `json:"by_status"`
-	Streams           uint64         `json:"streams"`
-	StreamsWhole      uint64         `json:"streams_whole"`
-	OpenStreams       int64          `json:"open_streams"`
-	PeersGone         uint64         `json:"peers_gone"` // connections that the peer left before its answer was whole
-	MalformedRequests uint64         `json:"malformed_requests"`
-	ChunkedRequests   uint64         `json:"chunked_requests"`
-	Events            uint64         `json:"events"`
-	BytesOut          uint64         `json:"bytes_out"`
-	Ticks             uint64         `json:"ticks"`        // of the tickers of tick streams
-	TicksMissed       uint64         `json:"ticks_missed"` // that came too late to be told apart: streams were slower than asked for
-	CPUSeconds        float64        `json:"cpu_seconds"`  // of the whole process
-	UnixMicros        int64          `json:"unix_us"`
+	Connections       uint64            `json:"connections"`
+	OpenConnections   int64             `json:"open_connections"`
+	Requests          uint64            `json:"requests"` // of the provider's API, whole heads and bodies
+	ByStatus          map[int]uint64    `json:"by_status"`
+	Streams           uint64            `json:"streams"`
+	StreamsWhole      uint64            `json:"streams_whole"`
+	OpenStreams       int64             `json:"open_streams"`
+	PeersGone         uint64            `json:"peers_gone"` // connections that the peer left before its answer was whole
+	MalformedRequests uint64            `json:"malformed_requests"`
+	ChunkedRequests   uint64            `json:"chunked_requests"`
+	Events            uint64            `json:"events"`
+	BytesOut          uint64            `json:"bytes_out"`
+	Ticks             uint64            `json:"ticks"`            // of the tickers of tick streams
+	TicksMissed       uint64            `json:"ticks_missed"`     // that came too late to be told apart: streams were slower than asked for
+	CPUSeconds        float64           `json:"cpu_seconds"`      // of the whole process
+	Faults            map[string]uint64 `json:"faults,omitempty"` // of the menu, by name
+	UnixMicros        int64             `json:"unix_us"`
 }
 
 // Stats reads the totals.
@@ -91,6 +93,11 @@ func (s *Server) Stats() Stats {
 			out.ByStatus[status] = n
 		}
 	}
+	s.mu.Lock()
+	if len(s.dealt) > 0 {
+		out.Faults = maps.Clone(s.dealt)
+	}
+	s.mu.Unlock()
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil {
 		out.CPUSeconds = float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9

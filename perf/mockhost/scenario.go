@@ -15,6 +15,8 @@ type scenario struct {
 	trouble
 	stamp bool // every content event carries the time it was sent, as mock_us
 	times int  // the trouble strikes so many requests of equal scenario text; 0 = all
+	flap  bool // and then spares as many, and so on
+	menu  int  // percent of the requests that get a fault of the menu
 }
 
 // counts set usage exactly; -1 leaves the mock's own count.
@@ -40,7 +42,7 @@ type trouble struct {
 	closeDelimited, connectionClose, gzip           bool
 	crlf, cr, noSpace, comments, bom, noDone, drip  bool
 	chunkExtension, trailers                        bool
-	early                                           bool
+	early, prefillRefused                           bool
 	interim                                         int // 1xx heads before the answer
 	pause                                           time.Duration
 	split                                           int // -1 = off: the write is cut at this offset of the stream's body

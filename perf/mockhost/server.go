@@ -30,7 +30,8 @@ type Server struct {
 	mu        sync.Mutex // guards what follows; taken per connection and per new scenario
 	conns     map[*conn]struct{}
 	scenarios map[string]*scenario
-	struck    map[string]int // requests seen per scenario text with times
+	struck    map[string]int    // requests seen per scenario text with times or a menu
+	dealt     map[string]uint64 // faults of the menu, by name
 	wheels    map[time.Duration]*wheel
 	records   []Request
 	closed    bool
@@ -51,7 +52,7 @@ func Start(o Options) (*Server, error) {
 	s := &Server{
 		options: o, listener: l, done: make(chan struct{}),
 		conns: make(map[*conn]struct{}), scenarios: make(map[string]*scenario),
-		struck: make(map[string]int), wheels: make(map[time.Duration]*wheel),
+		struck: make(map[string]int), dealt: make(map[string]uint64), wheels: make(map[time.Duration]*wheel),
 	}
 	s.ids.Store(uint64(time.Now().UnixMicro()))
 	if o.Loop {
@@ -150,12 +151,15 @@ func (s *Server) scenario(text string) (*scenario, error) {
 
 // strikes counts a request of a scenario with times, and says whether the
 // trouble still strikes.
-func (s *Server) strikes(text string, times int) bool {
+func (s *Server) strikes(text string, times int, flap bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.struck) >= scenariosMax {
 		clear(s.struck)
 	}
 	s.struck[text]++
+	if flap {
+		return (s.struck[text]-1)/times%2 == 0
+	}
 	return s.struck[text] <= times
 }
