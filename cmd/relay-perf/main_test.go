@@ -106,6 +106,11 @@ func TestLadder(t *testing.T) {
 			t.Errorf("%s: money %+v, %d goroutines", p.System, p.Money, p.Goroutines)
 		}
 	}
+	for _, p := range got.Scenarios[0].Streams {
+		if p.Completed != 20 || (p.System == "nethttp") != (p.Money != nil) || p.Money != nil && p.Money.Rows != 20 {
+			t.Errorf("streams %+v, money %+v", p, p.Money)
+		}
+	}
 	if kept, err := filepath.Glob(filepath.Join(folder, "run-*.json")); err != nil || len(kept) != 1 {
 		t.Errorf("%v is kept, %v", kept, err)
 	}

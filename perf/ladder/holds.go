@@ -71,8 +71,8 @@ func (b *bench) holdStreams(ctx context.Context, out *report.Scenario, systems [
 				}
 				p.Round = round
 				out.Streams = append(out.Streams, p)
-				b.tell("  round %d  %-9s %d streams %s: %d whole, %.1f KiB each, %.3f cores per 1,000, added gap p99 %.1f ms%s",
-					round, name, n, p.Variant, p.Completed, p.KiBPerStream, p.CoresPer1000, p.AddedGapP99Ms, excluded(p.Excluded))
+				b.tell("  round %d  %-9s %s: %d whole, %.1f KiB each, %.3f cores per 1,000, added gap p99 %.1f ms%s",
+					round, name, join(fmt.Sprintf("%d streams", n), p.Variant), p.Completed, p.KiBPerStream, p.CoresPer1000, p.AddedGapP99Ms, excluded(p.Excluded))
 			}
 		}
 	}
@@ -199,6 +199,7 @@ func (b *bench) noteSoak(out *report.Scenario, variant string, round int, r *soa
 	p := loadPoint(r.Load)
 	p.System, p.Variant, p.Round, p.Offered = r.Target, variant, round, r.Rate
 	p.CPUPerRequestUs, p.RSSBytes, p.Goroutines = r.CPUPerRequest, r.Most.RSS, r.Most.Goroutines
+	p.Cores[partGateway] = r.CPUPerRequest * r.Rate / 1e6
 	p.Excluded = r.Excluded
 	p.Served = float64(r.Load.ByStatus[200]) / r.Load.HoldSeconds // of all that were asked, whenever they came
 	text := fmt.Sprintf("%s: %d requests at %.0f/s; latency p50 %.0f ms, p99 %.0f ms; at most %d in flight, with %.1f KiB of memory each",

@@ -203,6 +203,9 @@ func (b *bench) settings() map[string]string {
 	if len(o.Rates) > 0 {
 		out["rates"] = strings.Trim(fmt.Sprint(o.Rates), "[]")
 	}
+	if len(o.Streams) > 0 {
+		out["streams"] = strings.Trim(fmt.Sprint(o.Streams), "[]")
+	}
 	for flag, addr := range map[string]string{"gateway": o.Gateway, "gateway-control": o.GatewayControl, "mock": o.Mock} {
 		if addr != "" {
 			out[flag] = addr

@@ -63,6 +63,20 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+func TestSpread(t *testing.T) {
+	for _, tt := range []struct {
+		all  []int
+		n    int
+		want []int
+	}{
+		{nil, 3, nil}, {[]int{1, 2, 3}, 3, []int{1, 2, 3}}, {[]int{0, 1, 2, 3, 4, 5}, 3, []int{0, 2, 4}}, {[]int{0, 1, 2, 3, 4}, 2, []int{0, 2}},
+	} {
+		if got := spread(tt.all, tt.n); !slices.Equal(got, tt.want) {
+			t.Errorf("%d of %v: %v, want %v", tt.n, tt.all, got, tt.want)
+		}
+	}
+}
+
 // TestShelf keeps what its owner deletes, replaces and appends to.
 func TestShelf(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "state")

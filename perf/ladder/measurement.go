@@ -27,7 +27,7 @@ type reading struct {
 	at      time.Time                // of the metrics
 	metrics map[string]float64       // of all gateways together; nil = unknown
 	usage   map[string]machine.Usage // by part
-	mock    mockhost.Stats
+	mock    *mockhost.Stats          // nil = unknown
 }
 
 // A measurement watches a stage over one hold.
@@ -58,14 +58,13 @@ func (m *measurement) begin(half time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := &reading{at: time.Now()}
-	var errs [4]error
-	r.metrics, errs[0] = m.stage.metrics(m.parent)
-	r.mock, errs[1] = m.stage.mock.MockStats(m.parent)
+	r.ask(m.parent, m.stage)
 	for part, group := range m.stage.groups {
 		m.groups[part] = group
 	}
-	m.groups[partGenerator], errs[2] = m.stage.bench.generator()
-	r.usage, errs[3] = m.usage()
+	var errs [2]error
+	m.groups[partGenerator], errs[0] = m.stage.bench.generator()
+	r.usage, errs[1] = m.usage()
 	m.before, m.err = r, errors.Join(errs[:]...)
 	m.sampling.Go(func() { m.sample(half) })
 }
@@ -76,12 +75,22 @@ func (m *measurement) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := &reading{}
-	var errs [3]error
-	r.usage, errs[0] = m.usage()
+	var err error
+	r.usage, err = m.usage()
 	r.at = time.Now()
-	r.metrics, errs[1] = m.stage.metrics(m.parent)
-	r.mock, errs[2] = m.stage.mock.MockStats(m.parent)
-	m.after, m.err = r, errors.Join(append(errs[:], m.err)...)
+	r.ask(m.parent, m.stage)
+	m.after, m.err = r, errors.Join(m.err, err)
+}
+
+// ask reads what the processes tell of themselves. One that is too busy to
+// answer leaves it unknown; that it has died is seen elsewhere.
+func (r *reading) ask(ctx context.Context, s *stage) {
+	if metrics, err := s.metrics(ctx); err == nil {
+		r.metrics = metrics
+	}
+	if stats, err := s.mock.MockStats(ctx); err == nil {
+		r.mock = &stats
+	}
 }
 
 // close ends the sampler.
@@ -162,7 +171,9 @@ func (m *measurement) point(load *openloop.Result) (report.Point, error) {
 	served := load.ServedRate
 	if served > 0 {
 		p.CPUPerRequestUs = p.Cores[partGateway] / served * 1e6
-		p.DialsPerReq = max(0, float64(m.after.mock.Connections-m.before.mock.Connections)) / (served * seconds)
+		if before, after := m.before.mock, m.after.mock; before != nil && after != nil {
+			p.DialsPerReq = float64(after.Connections-before.Connections) / (served * seconds)
+		}
 	}
 	if before, after := m.before.metrics, m.after.metrics; before != nil && after != nil {
 		p.Goroutines = int(after[metricGoroutines])
@@ -176,7 +187,9 @@ func (m *measurement) point(load *openloop.Result) (report.Point, error) {
 
 // told fills in what processes elsewhere tell of themselves.
 func (m *measurement) told(p *report.Point, seconds float64) {
-	p.Cores[partMock] = (m.after.mock.CPUSeconds - m.before.mock.CPUSeconds) / seconds
+	if before, after := m.before.mock, m.after.mock; before != nil && after != nil {
+		p.Cores[partMock] = (after.CPUSeconds - before.CPUSeconds) / seconds
+	}
 	if before, after := m.before.metrics, m.after.metrics; before != nil && after != nil {
 		p.Cores[partGateway] = (after[metricCPU] - before[metricCPU]) / seconds
 		p.RSSBytes = int64(after[metricMemory])
@@ -189,7 +202,7 @@ func loadPoint(load *openloop.Result) report.Point {
 		Sent: load.SentRate, Served: load.ServedRate, ErrorShare: load.ErrorShare,
 		OverheadP50Ms: load.Overhead.P50, OverheadP99Ms: load.Overhead.P99,
 		RefusedShare: load.RefusedShare, RefusalP99Ms: load.Refusal.P99, LagP99Ms: load.Lag.P99,
-		Cores: make(map[string]float64), Goroutines: -1, GCCycles: -1, AllocsPerReq: -1,
+		Cores: make(map[string]float64), Goroutines: -1, GCCycles: -1, AllocsPerReq: -1, DialsPerReq: -1,
 	}
 	for _, k := range load.ByKind {
 		p.FirstEventP99Ms, p.GapP99Ms = max(p.FirstEventP99Ms, k.FirstEvent.P99), max(p.GapP99Ms, k.Gap.P99)

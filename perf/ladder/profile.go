@@ -33,7 +33,7 @@ func Profiles() []Profile {
 		},
 		{
 			Name: "local", Says: "up to the end of each system, as far as one machine can tell",
-			scenarios: []string{"1", "2", "3", "6", "7", "8", "9", "11", "12"}, rounds: 1, warmUp: 3 * s, hold: 8 * s,
+			scenarios: []string{"1", "2", "3", "6", "7", "8", "9", "11", "12"}, rounds: 3, warmUp: 3 * s, hold: 8 * s,
 			rates:   []float64{250, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000},
 			streams: []int{500, 2000, 4000, 8000}, streamHold: 8 * s, idle: []int{100, 1000, 5000, 9000, 15_000}, soakRates: []float64{200, 400}, soakSeconds: 30,
 		},

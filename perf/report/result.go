@@ -55,7 +55,7 @@ type Point struct {
 	Goroutines      int                // -1 = unknown
 	GCCycles        float64            // in the hold; -1 = unknown
 	AllocsPerReq    float64            // heap objects; -1 = unknown
-	DialsPerReq     float64            // to the mock
+	DialsPerReq     float64            // to the mock; -1 = unknown
 
 	Money    *Money // nil: the system keeps no accounts
 	Excluded string // why the point counts in no figure; "" = it counts
