@@ -137,7 +137,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err == nil {
 		err = s.settle(ctx)
 	}
-	if ended, words := t.Ended(); ended && o.Target != target.NameDirect {
+	ended, words := t.Ended()
+	if err != nil {
+		ended, words = t.EndedSoon()
+	}
+	if ended && o.Target != target.NameDirect {
 		return nil, fmt.Errorf("soak: %s ended in the middle of the run: %s", o.Target, words)
 	}
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 
 const (
 	startTimeout = 20 * time.Second
+	dyingTime    = 2 * time.Second
 	stopTimeout  = 20 * time.Second // then it is killed: a gateway may take 15 s for what runs
 	outputKept   = 64 << 10         // last bytes of what a target said
 	outputTold   = 3 << 10          // of them, in errors
@@ -150,6 +151,18 @@ func (t *Target) Ended() (bool, string) {
 	default:
 		return false, ""
 	}
+}
+
+// EndedSoon is Ended for a target that does not answer: one that is dying gets
+// a moment to be gone.
+func (t *Target) EndedSoon() (bool, string) {
+	if !t.away {
+		select {
+		case <-t.ended:
+		case <-time.After(dyingTime):
+		}
+	}
+	return t.Ended()
 }
 
 // awaitLines reads "listening NAME=ADDRESS" lines until all names have come.
