@@ -74,7 +74,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	defer t.Close()
 	r, err := run(ctx, &o, t)
-	if ended, words := t.Ended(); err != nil && ended && o.Target != target.NameDirect {
+	if err == nil || o.Target == target.NameDirect {
+		return r, err
+	}
+	if ended, words := t.EndedSoon(); ended {
 		return nil, fmt.Errorf("idle: %s ended under its connections: %s", o.Target, words)
 	}
 	return r, err
