@@ -1,6 +1,9 @@
 package report
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 func pointName(p *Point) [2]string { return [2]string{rate(p.Offered), join(p.System, p.Variant)} }
 
@@ -16,7 +19,7 @@ func idleName(p *IdlePoint) [2]string {
 func (r *row[T]) values(value func(*T) float64) Spread {
 	var all []float64
 	for _, p := range r.rounds {
-		if v := value(p); v >= 0 {
+		if v := value(p); v >= 0 && !math.IsInf(v, 0) {
 			all = append(all, v)
 		}
 	}
@@ -41,6 +44,9 @@ func lines[T any](rows []row[T], who func(*T) (system, label string), x, y func(
 			out = append(out, series{System: system, Label: label})
 		}
 		out[i].Points = append(out[i].Points, mark{x(r.rounds[0]), v.Median, v.Low, v.High})
+		for _, p := range r.out {
+			out[i].Hollow = append(out[i].Hollow, mark{x(p), y(p), y(p), y(p)})
+		}
 	}
 	return out
 }
@@ -75,10 +81,71 @@ func steps(all []series) int {
 
 // figures are the pictures for which a scenario has points.
 func (s *Scenario) figures() []figure {
-	out := append(s.rateFigures(), s.streamFigures()...)
-	out = append(out, s.summaryFigures()...)
+	var out []figure
+	for _, part := range s.byVariant() {
+		for _, f := range append(part.rateFigures(), append(part.streamFigures(), part.summaryFigures()...)...) {
+			if part.Name != "" {
+				f.Title += ", " + part.Name
+			}
+			out = append(out, f)
+		}
+	}
 	out = append(out, s.idleFigures()...)
 	return slices.DeleteFunc(out, func(f figure) bool { return f.SVG == "" })
+}
+
+// seriesMax is how many lines or bars one picture of several systems holds; what
+// has more is drawn apart for each variant.
+const seriesMax = 8
+
+// byVariant takes a scenario apart when its pictures would be crowded: the name
+// of each part is the variant, which its points then no longer bear.
+func (s *Scenario) byVariant() []*Scenario {
+	var systems, variants []string
+	note := func(system, variant string) {
+		if !slices.Contains(systems, system) {
+			systems = append(systems, system)
+		}
+		if !slices.Contains(variants, variant) {
+			variants = append(variants, variant)
+		}
+	}
+	for _, p := range s.Points {
+		note(p.System, p.Variant)
+	}
+	for _, p := range s.Streams {
+		note(p.System, p.Variant)
+	}
+	if len(systems) < 2 || len(variants) < 2 || len(systems)*len(variants) <= seriesMax {
+		return []*Scenario{{Points: s.Points, Streams: s.Streams, Summaries: s.Summaries}}
+	}
+	var parts []*Scenario
+	for _, variant := range variants {
+		part := &Scenario{Name: variant}
+		if variant == "" {
+			part.Name = "usual settings"
+		}
+		for _, p := range s.Points {
+			if p.Variant == variant {
+				p.Variant = ""
+				part.Points = append(part.Points, p)
+			}
+		}
+		for _, p := range s.Streams {
+			if p.Variant == variant {
+				p.Variant = ""
+				part.Streams = append(part.Streams, p)
+			}
+		}
+		for _, x := range s.Summaries {
+			if x.Variant == variant {
+				x.Variant = ""
+				part.Summaries = append(part.Summaries, x)
+			}
+		}
+		parts = append(parts, part)
+	}
+	return parts
 }
 
 func (s *Scenario) rateFigures() []figure {

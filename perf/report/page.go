@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -25,6 +24,7 @@ type page struct {
 	Sections []section
 	Settings []string
 	Money    []string
+	Trouble  []string // of the accounts
 }
 
 // A section is one scenario.
@@ -46,19 +46,14 @@ type figure struct {
 // lines are labeled in place and take their colors from the page, which is
 // light or dark as the reader likes.
 func HTML(w io.Writer, run *Run) error {
-	p := page{Run: run, Taken: run.Taken.Format("2006-01-02 15:04 UTC"), Verdicts: verdicts(run), Money: moneyLines(run)}
+	p := page{Run: run, Taken: run.Taken.Format("2006-01-02 15:04 UTC"), Verdicts: verdicts(run), Settings: settingLines(run)}
+	p.Money, p.Trouble = moneyLines(run)
 	if run.Ended.After(run.Taken) {
 		p.Took = run.Ended.Sub(run.Taken).Round(time.Second).String()
 	}
 	if run.Host.MemoryBytes > 0 {
 		p.Memory = fmt.Sprintf("%.1f GiB", float64(run.Host.MemoryBytes)/(1<<30))
 	}
-	for name, value := range run.Settings {
-		if value != "" {
-			p.Settings = append(p.Settings, name+"="+value)
-		}
-	}
-	slices.Sort(p.Settings)
 	for i := range run.Scenarios {
 		s := &run.Scenarios[i]
 		p.Sections = append(p.Sections, section{s, s.figures(), s.tables(), s.excluded()})
@@ -67,6 +62,18 @@ func HTML(w io.Writer, run *Run) error {
 		return fmt.Errorf("report: write the page: %w", err)
 	}
 	return nil
+}
+
+// settingLines are what the run was told, by name.
+func settingLines(run *Run) []string {
+	var lines []string
+	for name, value := range run.Settings {
+		if value != "" {
+			lines = append(lines, name+"="+value)
+		}
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // excluded lists what counts in no figure, with its reason.
@@ -90,11 +97,12 @@ func (s *Scenario) excluded() []string {
 	return lines
 }
 
-// moneyLines tell for each system that keeps accounts whether they add up.
-func moneyLines(run *Run) []string {
+// moneyLines tell for each system that keeps accounts whether they add up, and
+// apart what does not.
+func moneyLines(run *Run) (lines, trouble []string) {
 	var order []string
 	sums := make(map[string]*Money)
-	note := func(system string, m *Money) {
+	note := func(system, where string, m *Money) {
 		if m == nil {
 			return
 		}
@@ -104,19 +112,19 @@ func moneyLines(run *Run) []string {
 		}
 		s := sums[system]
 		s.Answered, s.Lost, s.Rows = s.Answered+m.Answered, s.Lost+m.Lost, s.Rows+m.Rows
-		if s.Problem == "" {
+		if m.Problem != "" {
 			s.Problem = m.Problem
+			trouble = append(trouble, fmt.Sprintf("%s %s: the accounts do not add up: %s", system, where, m.Problem))
 		}
 	}
 	for _, s := range run.Scenarios {
 		for _, p := range s.Points {
-			note(p.System, p.Money)
+			note(join(p.System, p.Variant), fmt.Sprintf("at %s/s, round %d", human(p.Offered), p.Round), p.Money)
 		}
 		for _, p := range s.Streams {
-			note(p.System, p.Money)
+			note(join(p.System, p.Variant), fmt.Sprintf("with %s streams, round %d", human(float64(p.Streams)), p.Round), p.Money)
 		}
 	}
-	var lines []string
 	for _, name := range order {
 		m := sums[name]
 		line := fmt.Sprintf("%s: %s good answers, %s rows", name, thousands(m.Answered), thousands(m.Rows))
@@ -124,94 +132,11 @@ func moneyLines(run *Run) []string {
 			line += fmt.Sprintf(", %s requests whose end was not seen", thousands(m.Lost))
 		}
 		if m.Problem != "" {
-			line += " — does not add up: " + m.Problem
+			line += ": does NOT add up"
 		} else {
 			line += ": adds up"
 		}
 		lines = append(lines, line)
 	}
-	return lines
-}
-
-// verdicts are the answers in a sentence each.
-func verdicts(run *Run) []string {
-	var out []string
-	for i := range run.Scenarios {
-		s := &run.Scenarios[i]
-		if line := s.cpuVerdict(); line != "" {
-			out = append(out, line)
-		}
-		if line := s.streamVerdict(); line != "" {
-			out = append(out, line)
-		}
-		if len(out) > 0 {
-			break // the first scenario that compares says it
-		}
-	}
-	return out
-}
-
-// cpuVerdict compares CPU per request at the highest rate at which Relay and
-// another were measured.
-func (s *Scenario) cpuVerdict() string {
-	best := make(map[string]Spread)
-	rate := 0.0
-	for _, r := range group(s.Points, pointName, func(p *Point) string { return p.Excluded }) {
-		if len(r.rounds) == 0 {
-			continue
-		}
-		p := r.rounds[0]
-		if p.Offered > rate && p.System == "relay" {
-			rate = p.Offered
-		}
-	}
-	var others []string
-	for _, r := range group(s.Points, pointName, func(p *Point) string { return p.Excluded }) {
-		if len(r.rounds) == 0 || r.rounds[0].Offered != rate {
-			continue
-		}
-		name := r.rounds[0].System
-		if _, seen := best[name]; seen {
-			return "" // several variants: no single answer
-		}
-		best[name] = r.values(func(p *Point) float64 { return p.CPUPerRequestUs })
-		if name != "relay" {
-			others = append(others, name)
-		}
-	}
-	own := best["relay"].Median
-	if own <= 0 || len(others) == 0 {
-		return ""
-	}
-	for i, name := range others {
-		others[i] = fmt.Sprintf("%s %s µs (%.2f×)", name, human(best[name].Median), best[name].Median/own)
-	}
-	return fmt.Sprintf("At %s requests/s Relay took %s µs of CPU per request; %s. HAProxy and nginx only pass bytes on: no keys, limits or accounts.", human(rate), human(own), strings.Join(others, ", "))
-}
-
-// streamVerdict compares what an open stream costs at the most streams.
-func (s *Scenario) streamVerdict() string {
-	most := 0
-	for _, p := range s.Streams {
-		if p.System == "relay" && p.Excluded == "" && p.Variant == "" {
-			most = max(most, p.Streams)
-		}
-	}
-	var own Spread
-	var others []string
-	for _, r := range group(s.Streams, streamName, func(p *StreamPoint) string { return p.Excluded }) {
-		if len(r.rounds) == 0 || r.rounds[0].Streams != most || r.rounds[0].Variant != "" {
-			continue
-		}
-		kib := r.values(func(p *StreamPoint) float64 { return p.KiBPerStream })
-		if r.rounds[0].System == "relay" {
-			own = kib
-		} else {
-			others = append(others, fmt.Sprintf("%s %s", r.rounds[0].System, human(kib.Median)))
-		}
-	}
-	if most == 0 || len(others) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("With %s open streams each took %s KiB of Relay's memory; %s.", human(float64(most)), human(own.Median), strings.Join(others, ", "))
+	return lines, trouble
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A plot is one picture. Colors come from the page: each system has a class of
@@ -26,6 +27,7 @@ type series struct {
 	System string
 	Label  string
 	Points []mark
+	Hollow []mark // single rounds that are excluded
 }
 
 // A mark is a median with its range.
@@ -36,6 +38,7 @@ const (
 	plotWidth   = 480.0
 	plotHeight  = 300.0
 	plotLeft    = 58.0
+	plotWords   = 28.0
 	plotTop     = 14.0
 	plotBottom  = 46.0
 	labelHeight = 15.0
@@ -43,6 +46,7 @@ const (
 	barRight    = 62.0
 	letterWidth = 7.2 // of a label, about
 	labelMax    = 200.0
+	labelRunes  = 27 // of a label as wide as that
 	tickCount   = 5
 )
 
@@ -131,8 +135,8 @@ func (p *plot) scales() (x, y scale) {
 	for _, s := range p.Series {
 		widest = max(widest, labelWidth(s.Label))
 	}
-	x = scale{from: plotLeft, to: plotWidth - widest - 18}
-	y = scale{from: plotHeight - plotBottom, to: plotTop, logarithmic: p.LogY, low: math.Inf(1)}
+	x = scale{to: plotWidth - widest - 18}
+	y = scale{from: p.height() - plotBottom, to: plotTop, logarithmic: p.LogY, low: math.Inf(1)}
 	for _, s := range p.Series {
 		for _, m := range s.Points {
 			x.high = max(x.high, m.X)
@@ -147,11 +151,37 @@ func (p *plot) scales() (x, y scale) {
 	if !p.LogY {
 		y.low = 0
 		y.high = max(y.high*1.05, 1e-9)
+		x.from = leftOf(y)
 		return x, y
 	}
 	y.low = math.Pow(10, math.Floor(math.Log10(y.low)*2)/2)
 	y.high = max(math.Pow(10, math.Ceil(math.Log10(y.high)*2)/2), y.low*10)
+	x.from = leftOf(y)
 	return x, y
+}
+
+// leftOf is the room for the ticks of the y axis and the words beside them.
+func leftOf(y scale) float64 {
+	left := plotLeft
+	for _, v := range y.ticks() {
+		left = max(left, labelWidth(human(v))+plotWords)
+	}
+	return left
+}
+
+// height grows with the names beside the lines, which must not leave the picture.
+func (p *plot) height() float64 {
+	return max(plotHeight, float64(len(p.Series)+1)*labelHeight+plotTop+plotBottom)
+}
+
+// spoken is what the picture says, for those who do not see it.
+func (p *plot) spoken() string {
+	var parts []string
+	for _, s := range p.Series {
+		last := s.Points[len(s.Points)-1]
+		parts = append(parts, fmt.Sprintf("%s %s at %s", s.Label, human(last.Y), human(last.X)))
+	}
+	return fmt.Sprintf("%s, in %s: %s", p.Title, p.YLabel, strings.Join(parts, "; "))
 }
 
 // SVG draws the plot; "" when there is nothing to draw.
@@ -161,7 +191,7 @@ func (p plot) SVG() template.HTML {
 	}
 	x, y := p.scales()
 	d := &drawing{}
-	d.open(plotHeight, p.Title)
+	d.open(p.height(), p.Title, p.spoken())
 	for _, v := range y.ticks() {
 		d.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x.from, x.to, y.at(v), y.at(v))
 		d.text("tick end", x.from-6, y.at(v)+4, human(v))
@@ -170,13 +200,14 @@ func (p plot) SVG() template.HTML {
 		d.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x.at(v), x.at(v), y.from, y.from+4)
 		d.text("tick middle", x.at(v), y.from+17, human(v))
 	}
-	d.text("axis middle", (x.from+x.to)/2, plotHeight-8, p.XLabel)
-	d.add(`<text class="axis middle" transform="translate(13 %.1f) rotate(-90)">%s</text>`, (y.from+y.to)/2, template.HTMLEscapeString(p.YLabel))
+	d.text("axis middle", (x.from+x.to)/2, p.height()-8, p.XLabel)
+	d.add(`<text class="axis middle" transform="translate(13 %.1f) rotate(-90)">%s</text>`, (y.from+y.to)/2, escape(p.YLabel))
 	if p.Equal {
 		top := min(x.high, y.high)
 		d.add(`<line class="equal" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x.at(0), y.at(0), x.at(top), y.at(top))
 	}
 	for _, s := range p.Series {
+		d.hollow(s, x, y) // below the medians, which count
 		d.line(s, x, y)
 	}
 	d.labels(p.Series, x, y)
@@ -188,12 +219,35 @@ func labelWidth(text string) float64 {
 	return min(float64(len([]rune(text)))*letterWidth, labelMax)
 }
 
+// short cuts a name down to labelRunes.
+func short(s string) string {
+	if runes := []rune(printable(s)); len(runes) > labelRunes {
+		return string(runes[:labelRunes-1]) + "…"
+	}
+	return s
+}
+
+// printable takes out what has no place in a line or in XML.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), r == 0xFFFE, r == 0xFFFF:
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+func escape(s string) string { return template.HTMLEscapeString(printable(s)) }
+
 // A drawing is an SVG as it is written.
 type drawing struct{ b strings.Builder }
 
-func (d *drawing) open(height float64, title string) {
-	title = template.HTMLEscapeString(title)
-	d.add(`<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, plotWidth, height, title, title)
+func (d *drawing) open(height float64, title, spoken string) {
+	title, spoken = escape(title), escape(spoken)
+	d.add(`<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, plotWidth, height, spoken, title)
 }
 
 func (d *drawing) close() template.HTML {
@@ -204,7 +258,7 @@ func (d *drawing) close() template.HTML {
 func (d *drawing) add(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
 
 func (d *drawing) text(class string, x, y float64, text string) {
-	d.add(`<text class="%s" x="%.1f" y="%.1f">%s</text>`, class, x, y, template.HTMLEscapeString(text))
+	d.add(`<text class="%s" x="%.1f" y="%.1f">%s</text>`, class, x, y, escape(text))
 }
 
 // line draws one series with its ranges.
@@ -219,7 +273,16 @@ func (d *drawing) line(s series, x, y scale) {
 	}
 	d.add(`<polyline class="line %s" points="%s"/>`, class, strings.Join(path, " "))
 	for _, m := range s.Points {
-		d.add(`<circle class="dot %s" cx="%.1f" cy="%.1f" r="3.5"><title>%s: %s at %s</title></circle>`, class, x.at(m.X), y.at(m.Y), template.HTMLEscapeString(s.Label), human(m.Y), human(m.X))
+		d.add(`<circle class="dot %s" cx="%.1f" cy="%.1f" r="3.5"><title>%s: %s at %s</title></circle>`, class, x.at(m.X), y.at(m.Y), escape(s.Label), human(m.Y), human(m.X))
+	}
+}
+
+// hollow draws excluded rounds that lie within the picture.
+func (d *drawing) hollow(s series, x, y scale) {
+	for _, m := range s.Hollow {
+		if m.sound(y.logarithmic) && m.X <= x.high && m.Y >= y.low && m.Y <= y.high {
+			d.add(`<circle class="hollow %s" cx="%.1f" cy="%.1f" r="3.5"><title>%s, excluded</title></circle>`, systemClass(s.System), x.at(m.X), y.at(m.Y), escape(s.Label))
+		}
 	}
 }
 
@@ -247,7 +310,7 @@ func (d *drawing) labels(all []series, x, y scale) {
 	}
 	for _, l := range labels {
 		d.add(`<line class="lead %s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, systemClass(l.s.System), l.x+5, l.wanted, x.to+10, l.y)
-		d.text("label "+systemClass(l.s.System), x.to+13, l.y+4, l.s.Label)
+		d.text("label "+systemClass(l.s.System), x.to+13, l.y+4, short(l.s.Label))
 	}
 }
 
@@ -281,10 +344,14 @@ func (b bars) SVG() template.HTML {
 	x.from, x.to = left, plotWidth-barRight
 	x.high = max(x.high, 1e-9)
 	d := &drawing{}
-	d.open(float64(len(all))*barHeight+34, b.Title)
+	var spoken []string
+	for _, a := range all {
+		spoken = append(spoken, a.Label+" "+a.Text)
+	}
+	d.open(float64(len(all))*barHeight+34, b.Title, fmt.Sprintf("%s, in %s: %s", b.Title, b.Unit, strings.Join(spoken, "; ")))
 	for i, a := range all {
 		y, class := float64(i)*barHeight+4, systemClass(a.System)
-		d.text("name end", left-8, y+15, a.Label)
+		d.text("name end", left-8, y+15, short(a.Label))
 		d.add(`<rect class="bar %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"/>`, class, left, y, max(x.at(a.Y)-left, 1), barHeight-7)
 		if a.High > a.Low {
 			d.add(`<line class="spread" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x.at(a.Low), x.at(a.High), y+(barHeight-7)/2, y+(barHeight-7)/2)

@@ -24,6 +24,13 @@ func ReadRun(path string) (*Run, error) {
 	if err := json.Unmarshal(text, run); err != nil {
 		return nil, fmt.Errorf("report: %s is no result of a ladder: %w", path, err)
 	}
+	var kind struct {
+		Command string
+		Results json.RawMessage
+	}
+	if err := json.Unmarshal(text, &kind); err == nil && kind.Command != "" && len(run.Scenarios) == 0 {
+		return nil, fmt.Errorf("report: %s is no result of a ladder: it has no scenarios; relay-perf %s wrote it", path, kind.Command)
+	}
 	if run.Profile == "" || len(run.Scenarios) == 0 && run.Failed == "" {
 		return nil, fmt.Errorf("report: %s is no result of a ladder: it has no scenarios", path)
 	}
@@ -60,8 +67,22 @@ func Pool(runs ...*Run) (*Run, error) {
 			}
 		}
 	}
+	for _, r := range runs {
+		if r.Host != last.Host {
+			for i := range last.Scenarios {
+				last.Scenarios[i].Notes = append(last.Scenarios[i].Notes, noteHosts)
+			}
+			break
+		}
+	}
 	return &last, nil
 }
+
+// noteHosts tells that pooled figures may not be alike.
+const noteHosts = "The pooled runs differ in host or commit; the host facts are those of the latest."
+
+// noteSums tells what pooling leaves apart.
+const noteSums = "Knee and capacity are those of the latest of the pooled runs, not of all."
 
 // add takes a scenario in, its rounds behind so many others, and gives its own
 // number of rounds. Sums are those of the latest run.
@@ -88,6 +109,9 @@ func (r *Run) add(s Scenario, behind int) (rounds int) {
 		into.Idle = append(into.Idle, p)
 	}
 	if len(s.Summaries) > 0 {
+		if len(into.Summaries) > 0 && !slices.Contains(into.Notes, noteSums) {
+			into.Notes = append(into.Notes, noteSums)
+		}
 		into.Summaries = s.Summaries
 	}
 	for _, note := range s.Notes {

@@ -3,35 +3,87 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 )
 
 // Markdown writes a run as tables: medians and ranges over the rounds that
-// count.
+// count, then what does not count, and what the run was taken with.
 func Markdown(w io.Writer, run *Run) error {
 	p := &printer{w: w}
+	if run.Failed != "" {
+		p.text("\nThe run ended early: %s\n", inline(run.Failed))
+	}
+	money, trouble := moneyLines(run)
+	p.list(trouble)
+	p.list(verdicts(run))
 	for i := range run.Scenarios {
 		s := &run.Scenarios[i]
-		p.text("\n## %d %s\n\n%s\n", s.Number, s.Name, s.Asks)
+		p.text("\n## %d %s\n\n%s\n", s.Number, inline(s.Name), inline(s.Asks))
 		if s.CompletedBy != "" {
-			p.text("\nNot whole without %s.\n", s.CompletedBy)
+			p.text("\nNot whole without %s.\n", inline(s.CompletedBy))
 		}
 		for _, t := range s.tables() {
 			p.table(t.Head, t.Rows)
 		}
-		for _, note := range s.Notes {
-			p.text("\n* %s\n", note)
+		if out := s.excluded(); len(out) > 0 {
+			p.text("\nCounts in no figure:\n")
+			p.list(out)
 		}
+		p.list(s.Notes)
 	}
-	for _, line := range run.Missing {
-		p.text("\n* %s\n", line)
+	if len(money) > 0 {
+		p.text("\n## Money\n")
+		p.list(money)
 	}
-	if run.Failed != "" {
-		p.text("\nThe run ended early: %s\n", run.Failed)
+	if len(run.Missing) > 0 {
+		p.text("\n## Left out\n")
+		p.list(run.Missing)
 	}
+	p.taken(run)
 	return p.err
 }
+
+// taken tells where and with what the run was taken, and how to repeat it.
+func (p *printer) taken(run *Run) {
+	h := run.Host
+	var lines []string
+	for _, fact := range []struct{ name, value string }{
+		{"processor", h.CPUModel}, {"cores", count(uint64(h.CPUs))}, {"memory MiB", count(h.MemoryBytes >> 20)}, {"kernel", h.Kernel},
+		{"Go", h.GoVersion}, {"commit", h.Commit}, {"descriptors", count(h.Descriptors)},
+	} {
+		if fact.value != "" {
+			lines = append(lines, fact.name+": "+fact.value)
+		}
+	}
+	for _, s := range settingLines(run) {
+		lines = append(lines, "setting: "+s)
+	}
+	if run.Profile != "" {
+		lines = append(lines, "again: bin/relay-perf ladder --relay bin/relay --profile "+run.Profile+", then bin/relay-perf report perf/out/latest.json")
+	}
+	if len(lines) > 0 {
+		p.text("\n## How it was taken\n")
+		p.list(lines)
+	}
+}
+
+// count is a number that may be unknown.
+func count(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// inline makes one line of a string that came from elsewhere, without meaning
+// for Markdown or HTML.
+func inline(s string) string {
+	return escapeMarkdown.Replace(printable(s))
+}
+
+var escapeMarkdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "&", "&amp;", "`", "\\`", "*", `\*`, "_", `\_`, "](", `]\(`)
 
 // A printer writes until something fails.
 type printer struct {
@@ -53,8 +105,28 @@ func (p *printer) table(head []string, rows [][]string) {
 		return
 	}
 	p.text("\n")
+	plain := func(cells []string) []string {
+		out := make([]string, len(cells))
+		for i, cell := range cells {
+			out[i] = inline(cell)
+		}
+		return out
+	}
+	body := make([][]string, len(rows))
+	for i, row := range rows {
+		body[i] = plain(row)
+	}
 	if p.err == nil {
-		p.err = Table(p.w, head, rows)
+		p.err = Table(p.w, plain(head), body)
+	}
+}
+
+func (p *printer) list(lines []string) {
+	if len(lines) > 0 {
+		p.text("\n")
+	}
+	for _, line := range lines {
+		p.text("* %s\n", inline(line))
 	}
 }
 
@@ -66,7 +138,7 @@ type table struct {
 
 // tables of a scenario; those without rows are left out.
 func (s *Scenario) tables() []table {
-	all := []table{pointsTable(s.Points), streamsTable(s.Streams), idleTable(s.Idle), summariesTable(s.Summaries)}
+	all := []table{s.ratiosTable(), pointsTable(s.Points), streamsTable(s.Streams), idleTable(s.Idle), summariesTable(s.Summaries)}
 	return slices.DeleteFunc(all, func(t table) bool { return len(t.Rows) == 0 })
 }
 
@@ -74,7 +146,7 @@ func (s *Scenario) tables() []table {
 type row[T any] struct {
 	name   [2]string
 	rounds []*T // that count
-	out    int  // rounds that are excluded
+	out    []*T // that are excluded
 }
 
 // group gathers the rounds of each measurement, in the order of the first.
@@ -90,7 +162,7 @@ func group[T any](all []T, name func(*T) [2]string, excluded func(*T) string) []
 			rows = append(rows, row[T]{name: n})
 		}
 		if excluded(&all[i]) != "" {
-			rows[k].out++
+			rows[k].out = append(rows[k].out, &all[i])
 			continue
 		}
 		rows[k].rounds = append(rows[k].rounds, &all[i])
@@ -103,7 +175,7 @@ func group[T any](all []T, name func(*T) [2]string, excluded func(*T) string) []
 func (r *row[T]) spread(decimals int, value func(*T) float64) string {
 	var values []float64
 	for _, p := range r.rounds {
-		if v := value(p); v >= 0 {
+		if v := value(p); v >= 0 && !math.IsInf(v, 0) {
 			values = append(values, v)
 		}
 	}
@@ -116,8 +188,8 @@ func (r *row[T]) spread(decimals int, value func(*T) float64) string {
 // count tells the rounds that count and those that do not.
 func (r *row[T]) count() string {
 	text := fmt.Sprint(len(r.rounds))
-	if r.out > 0 {
-		text += fmt.Sprintf(" (%d excluded)", r.out)
+	if len(r.out) > 0 {
+		text += fmt.Sprintf(" (%d excluded)", len(r.out))
 	}
 	return text
 }
