@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -35,13 +34,10 @@ type genCommand struct {
 	Worker        bool          `json:"-" hidden:"" help:"Take the options as JSON from stdin."`
 }
 
-// optionsBytesMax bounds what a worker reads from stdin.
-const optionsBytesMax = 64 << 20
-
 // Run sends the load, or merges results, and prints the result as JSON.
 func (g *genCommand) Run(ctx context.Context) error {
 	if g.Worker {
-		return work(ctx)
+		return openloop.Work(ctx, os.Stdin, os.Stdout)
 	}
 	result, err := g.measure(ctx)
 	if err != nil {
@@ -82,19 +78,6 @@ func (g *genCommand) measure(ctx context.Context) (*openloop.Result, error) {
 		return nil, fmt.Errorf("path of this program: %w", err)
 	}
 	return openloop.RunProcesses(ctx, program, g.Processes, o)
-}
-
-// work is one generator process of several.
-func work(ctx context.Context) error {
-	var o openloop.Options
-	if err := json.NewDecoder(io.LimitReader(os.Stdin, optionsBytesMax)).Decode(&o); err != nil {
-		return fmt.Errorf("options on stdin: %w", err)
-	}
-	result, err := openloop.Run(ctx, o)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
 // mergeFiles merges files that gen has kept with --json.

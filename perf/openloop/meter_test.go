@@ -147,27 +147,32 @@ func TestMergeIsOne(t *testing.T) {
 	both.init()
 	one.init()
 	two.init()
-	begin := time.Now()
 	for _, y := range []*tally{&both, &one, &two} {
-		y.holdBegin, y.holdEnd = begin, begin.Add(time.Second)
+		y.holdEnd = time.Second.Nanoseconds()
 	}
-	watch := &stream{}
+	ok, refused := &reading{answer: answer{status: 200, mockUs: 3}}, &reading{answer: answer{status: 529, mockUs: -1}}
 	for n := range 1000 {
-		j := job{due: begin, kind: Kind(n % kinds), held: n%10 != 0}
+		j := &job{kind: Kind(n % kinds), held: n%10 != 0}
 		into := [...]*tally{&one, &two}[n/7%2]
 		for _, y := range []*tally{&both, into} {
-			if j.held {
+			at := int64(n*n) * 1000
+			if y.wrote(j, at); j.held {
 				y.offered++
 				y.lag.record(int64(n % 50))
 			}
 			switch {
 			case n%97 == 0:
-				y.fail(j, errAnswer)
+				y.fail(j, errAnswer, true)
 			case n%101 == 0:
-				y.take(j, answer{status: 529, mockUs: -1}, watch, begin, begin.Add(time.Millisecond))
+				y.take(j, refused, 1e6, 2e6)
+			case n%13 == 0:
+				y.misbehave(&job{held: true, manner: leaving}, 0, errLeft, true)
+			case n%17 == 0:
+				y.misbehave(&job{held: true, manner: faulty}, 500, nil, true)
+			case n%19 == 0:
+				y.lose(j, false, at)
 			default:
-				at := begin.Add(time.Duration(n*n) * time.Microsecond)
-				y.take(j, answer{status: 200, mockUs: int64(n)}, watch, at, at)
+				y.take(j, ok, at, at)
 			}
 		}
 	}
