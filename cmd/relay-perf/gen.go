@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -34,10 +35,13 @@ type genCommand struct {
 	Worker        bool          `json:"-" hidden:"" help:"Take the options as JSON from stdin."`
 }
 
+// optionsBytesMax bounds what a worker reads from stdin.
+const optionsBytesMax = 64 << 20
+
 // Run sends the load, or merges results, and prints the result as JSON.
 func (g *genCommand) Run(ctx context.Context) error {
 	if g.Worker {
-		return openloop.Work(ctx, os.Stdin, os.Stdout)
+		return work(ctx)
 	}
 	result, err := g.measure(ctx)
 	if err != nil {
@@ -78,6 +82,19 @@ func (g *genCommand) measure(ctx context.Context) (*openloop.Result, error) {
 		return nil, fmt.Errorf("path of this program: %w", err)
 	}
 	return openloop.RunProcesses(ctx, program, g.Processes, o)
+}
+
+// work is one generator process of several.
+func work(ctx context.Context) error {
+	var o openloop.Options
+	if err := json.NewDecoder(io.LimitReader(os.Stdin, optionsBytesMax)).Decode(&o); err != nil {
+		return fmt.Errorf("options on stdin: %w", err)
+	}
+	result, err := openloop.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
 // mergeFiles merges files that gen has kept with --json.

@@ -147,32 +147,27 @@ func TestMergeIsOne(t *testing.T) {
 	both.init()
 	one.init()
 	two.init()
+	begin := time.Now()
 	for _, y := range []*tally{&both, &one, &two} {
-		y.holdEnd = time.Second.Nanoseconds()
+		y.holdBegin, y.holdEnd = begin, begin.Add(time.Second)
 	}
-	ok, refused := &reading{answer: answer{status: 200, mockUs: 3}}, &reading{answer: answer{status: 529, mockUs: -1}}
+	watch := &stream{}
 	for n := range 1000 {
-		j := &job{kind: Kind(n % kinds), held: n%10 != 0}
+		j := job{due: begin, kind: Kind(n % kinds), held: n%10 != 0}
 		into := [...]*tally{&one, &two}[n/7%2]
 		for _, y := range []*tally{&both, into} {
-			at := int64(n*n) * 1000
-			if y.wrote(j, at); j.held {
+			if j.held {
 				y.offered++
 				y.lag.record(int64(n % 50))
 			}
 			switch {
 			case n%97 == 0:
-				y.fail(j, errAnswer, true)
+				y.fail(j, errAnswer)
 			case n%101 == 0:
-				y.take(j, refused, 1e6, 2e6)
-			case n%13 == 0:
-				y.misbehave(&job{held: true, manner: leaving}, 0, errLeft, true)
-			case n%17 == 0:
-				y.misbehave(&job{held: true, manner: faulty}, 500, nil, true)
-			case n%19 == 0:
-				y.lose(j, false, at)
+				y.take(j, answer{status: 529, mockUs: -1}, watch, begin, begin.Add(time.Millisecond))
 			default:
-				y.take(j, ok, at, at)
+				at := begin.Add(time.Duration(n*n) * time.Microsecond)
+				y.take(j, answer{status: 200, mockUs: int64(n)}, watch, at, at)
 			}
 		}
 	}

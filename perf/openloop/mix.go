@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/url"
 	"strconv"
-	"strings"
 )
 
 // A Kind is one type of request.
@@ -36,54 +34,6 @@ type Mix struct {
 	StreamShare    float64 // share of the requests that ask for one, 0 to 1; Stream is 1
 	Seed           uint64
 	BodyBytesExact int // not 0: every body has this length
-
-	// Mischief: shares of the requests, at most 1 together. Each has a connection
-	// of its own, and they are counted apart. A slow reader takes its answer in a
-	// trickle, a leaver goes away at random while it waits or reads, and to a
-	// request of FaultShare the mock does what the next of FaultWords says.
-	SlowShare, LeaveShare, FaultShare float64
-	FaultWords                        []string // of a scenario, e.g. "status=429,retry-after=1"; the usual ones when empty
-	SlowWords                         string   // of what slow readers ask for, e.g. "tokens=20000"; "" = the usual answer
-	// FaultIn is where the words of mischief are put: InModel, behind the name of
-	// the model, or InQuery, which also reaches the mock through a gateway that
-	// renames models. InQuery when empty.
-	FaultIn string
-}
-
-// The places of the words of mischief.
-const (
-	InModel = "model"
-	InQuery = "query"
-)
-
-var faultWordsUsual = []string{"status=500", "status=400", "reset", "cut=3"}
-
-func (m *Mix) check() error {
-	if len(m.FaultWords) == 0 {
-		m.FaultWords = faultWordsUsual
-	}
-	if m.FaultIn == "" {
-		m.FaultIn = InQuery
-	}
-	switch {
-	case !(m.StreamShare >= 0 && m.StreamShare <= 1):
-		return fmt.Errorf("openloop: a share of streams of %v: want 0 to 1", m.StreamShare)
-	case !(m.SlowShare >= 0 && m.LeaveShare >= 0 && m.FaultShare >= 0 && m.SlowShare+m.LeaveShare+m.FaultShare <= 1):
-		return fmt.Errorf("openloop: shares of slow, leaving and failed callers of %v, %v and %v: want 0 to 1 together", m.SlowShare, m.LeaveShare, m.FaultShare)
-	case m.FaultIn != InModel && m.FaultIn != InQuery:
-		return fmt.Errorf("openloop: words of mischief in the %q: want %s or %s", m.FaultIn, InModel, InQuery)
-	case m.BodyBytesExact < 0 || m.BodyBytesExact > bodyBytesExactMax:
-		return fmt.Errorf("openloop: bodies of %d bytes: want at most %d", m.BodyBytesExact, bodyBytesExactMax)
-	}
-	return nil
-}
-
-// streams is the share of streams.
-func (m *Mix) streams() float64 {
-	if m.Stream {
-		return 1
-	}
-	return m.StreamShare
 }
 
 // BodyBytes draws a body length: log-normal with the median and the 99th
@@ -105,71 +55,35 @@ func (m *Mix) BodyBytes(r *rand.Rand) int {
 	return min(max(n, bodyBytesMin), bodyBytesMax)
 }
 
-// key is the credential of request i.
-func (m *Mix) key(i int) string {
-	if len(m.Keys) == 0 {
-		return ""
+// requests makes the variants of one kind, each a whole request.
+func (m Mix) requests(kind Kind, stream bool) [][]byte {
+	m.Stream = stream
+	r := rand.New(rand.NewPCG(m.Seed, uint64(kind)+1))
+	out := make([][]byte, variantsMade)
+	for i := range out {
+		key := ""
+		if len(m.Keys) > 0 {
+			key = m.Keys[i%len(m.Keys)]
+		}
+		out[i] = m.Request(kind, key, m.BodyBytes(r))
 	}
-	return m.Keys[i%len(m.Keys)]
-}
-
-func (m *Mix) path(kind Kind) string {
-	switch {
-	case kind == Chat && m.ChatPath != "":
-		return m.ChatPath
-	case kind == Chat:
-		return "/openai/v1/chat/completions"
-	case m.MessagesPath != "":
-		return m.MessagesPath
-	}
-	return "/anthropic/v1/messages"
-}
-
-// asking is the mix that asks the mock for a scenario.
-func (m Mix) asking(words string) Mix {
-	switch {
-	case words == "":
-	case m.FaultIn == InModel:
-		m.ChatModel, m.MessagesModel = behindModel(m.ChatModel, words), behindModel(m.MessagesModel, words)
-	default:
-		m.ChatPath, m.MessagesPath = inQuery(m.path(Chat), words), inQuery(m.path(Messages), words)
-	}
-	return m
-}
-
-// behindModel puts words behind a model's name and the words that it has.
-func behindModel(model, words string) string {
-	if strings.Contains(model, ":") {
-		return model + "," + words
-	}
-	return model + ":" + words
-}
-
-// inQuery puts words into a path's query, behind those that it has.
-func inQuery(path, words string) string {
-	front, query, _ := strings.Cut(path, "?")
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		values = make(url.Values)
-	}
-	if had := values.Get("mock"); had != "" {
-		words = had + "," + words
-	}
-	values.Set("mock", words)
-	return front + "?" + values.Encode()
+	return out
 }
 
 // Request makes one whole request with a body of a given length, or of the
 // least length that holds its members.
 func (m *Mix) Request(kind Kind, key string, bodyBytes int) []byte {
-	r := m.request(kind, key, bodyBytes)
-	return append(append(r.front, prose(r.prose)...), r.back...)
-}
-
-func (m *Mix) request(kind Kind, key string, bodyBytes int) request {
-	model, credential, members := m.ChatModel, "Authorization: Bearer "+key+"\r\n", `,"temperature":1`
+	path, model, credential := m.ChatPath, m.ChatModel, "Authorization: Bearer "+key+"\r\n"
+	if path == "" {
+		path = "/openai/v1/chat/completions"
+	}
+	members := `,"temperature":1`
 	if kind == Messages {
-		model, credential, members = m.MessagesModel, "x-api-key: "+key+"\r\n", `,"max_tokens":4096`
+		path, model, credential = m.MessagesPath, m.MessagesModel, "x-api-key: "+key+"\r\n"
+		if path == "" {
+			path = "/anthropic/v1/messages"
+		}
+		members = `,"max_tokens":4096`
 	}
 	if key == "" {
 		credential = ""
@@ -183,14 +97,24 @@ func (m *Mix) request(kind Kind, key string, bodyBytes int) request {
 			members += `,"stream_options":{"include_usage":true}`
 		}
 	}
-	opening := `{"model":` + strconv.Quote(model) + members + `,"messages":[{"role":"user","content":"`
-	const closing = `"}]}`
-	text := max(bodyBytes-len(opening)-len(closing), 0)
-	whole := text - text%len(proseLine)
+	front := `{"model":` + strconv.Quote(model) + members + `,"messages":[{"role":"user","content":"`
+	const back = `"}]}`
+	body := append([]byte(front), prose(bodyBytes-len(front)-len(back))...)
+	body = append(body, back...)
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\n%sContent-Type: application/json\r\nUser-Agent: relay-perf\r\nAccept: */*\r\nContent-Length: %d\r\n\r\n",
-		m.path(kind), m.Host, credential, len(opening)+text+len(closing))
-	return request{
-		front: []byte(head + opening), prose: whole,
-		back: []byte(strings.Repeat(".", text-whole) + closing),
+		path, m.Host, credential, len(body))
+	return append([]byte(head), body...)
+}
+
+// prose is text of n bytes, with escapes now and then as prompts have them.
+func prose(n int) []byte {
+	const line = `The quick brown fox jumps over the lazy dog, and \"runs\" home.\n`
+	var out []byte
+	for len(out)+len(line) <= n {
+		out = append(out, line...)
 	}
+	for len(out) < n {
+		out = append(out, '.')
+	}
+	return out
 }
