@@ -5,6 +5,7 @@ import "time"
 // Limits of the control plane.
 const (
 	ScrapeTimeout     = 2 * time.Second // for a loop to answer
+	connectionsMax    = 256             // at the same time; more wait to be accepted
 	scrapesMax        = 4               // at the same time
 	headBytesMax      = 16 << 10        // of a request
 	readHeadTimeout   = 5 * time.Second

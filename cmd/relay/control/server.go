@@ -38,9 +38,10 @@ type Sources struct {
 
 // A Server answers operators and their tools.
 type Server struct {
-	sources *Sources
-	http    *http.Server
-	done    chan struct{}
+	sources  *Sources
+	http     *http.Server
+	listener *boundedListener // nil until Start
+	done     chan struct{}
 }
 
 // New makes a server.
@@ -60,9 +61,10 @@ func New(s Sources) *Server {
 
 // Start serves on l, which the server owns from here, until Close.
 func (s *Server) Start(l net.Listener) {
+	s.listener = newBoundedListener(l, connectionsMax)
 	go func() {
 		defer close(s.done)
-		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 			s.sources.Log.Error("control listener failed", "error", err.Error())
 		}
 	}()

@@ -41,6 +41,7 @@ type started struct {
 	loops    []*fakeLoop
 	status   source.Status
 	draining bool
+	server   *Server
 	url      string
 }
 
@@ -79,6 +80,7 @@ func start(t *testing.T, token string, loops ...*fakeLoop) *started {
 		t.Fatal(err)
 	}
 	server.Start(l)
+	s.server = server
 	t.Cleanup(server.Close)
 	s.url = "http://" + l.Addr().String()
 	return s
