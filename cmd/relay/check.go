@@ -24,9 +24,18 @@ func (c *checkCommand) Run(s streams) error {
 		fmt.Fprintln(s.out, p.Text(c.File))
 	}
 	if errors := catalog.Errors(problems); tables == nil {
-		fmt.Fprintf(s.out, "%s: %d errors, %d warnings: a relay refuses it\n", c.File, errors, len(problems)-errors)
+		fmt.Fprintf(s.out, "%s: %s, %s: a relay refuses it\n", c.File,
+			counted(errors, "error"), counted(len(problems)-errors, "warning"))
 		return errTold
 	}
 	fmt.Fprintf(s.out, "%s: good\n%s", c.File, source.Summary(tables))
 	return nil
+}
+
+// counted is a number and its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -77,13 +77,21 @@ func writeRow(out io.Writer, r *spool.Record) error {
 	if e.Error != "" {
 		failure = " error=" + e.Error
 	}
-	_, err := fmt.Fprintf(out, "%s %3d %-11s %-24s key=%s account=%s host=%s/%s in=%d cached=%d out=%d source=%s cost=%s USD total=%s own=%s%s%s\n",
+	_, err := fmt.Fprintf(out, "%s %3d %-11s %-24s key=%s account=%s host=%s in=%d cached=%d out=%d source=%s cost=%s USD total=%s own=%s%s%s\n",
 		time.Unix(0, e.EndUnixNs).UTC().Format("2006-01-02T15:04:05.000Z"),
-		e.Status, e.Outcome, model(e), e.Key, e.Account, e.Host, e.HostKey,
+		e.Status, e.Outcome, model(e), e.Key, e.Account, reached(e),
 		e.Tokens.Input, e.Tokens.CachedInput, e.Tokens.Output, e.Source, usage.FormatUSD(e.Cost.Total),
 		time.Duration(e.EndUnixNs-e.StartUnixNs).Round(100*time.Microsecond),
 		time.Duration(e.OverheadNs).Round(time.Microsecond), kind, failure)
 	return err
+}
+
+// reached is the host and the key of the last attempt.
+func reached(e *usage.Event) string {
+	if e.Host == "" {
+		return "-"
+	}
+	return e.Host + "/" + e.HostKey
 }
 
 // model is the catalog's name, or what was asked for when there is none. The
