@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+
+	"github.com/alecthomas/kong"
 
 	"relay/perf/mockhost"
 )
@@ -21,9 +24,13 @@ type demoCommand struct {
 const demoKey = "rk-demo"
 
 // Run is the command.
-func (c *demoCommand) Run(s streams, unknown variables) (err error) {
+func (c *demoCommand) Run(s streams, unknown variables, line *kong.Context) (err error) {
+	if isGiven(line, "catalog") {
+		return &wrongValue{"RELAY_CATALOG (--catalog)", string(c.Catalog), "nothing with relay demo, which has a catalog of its own"}
+	}
 	log := c.logger(s)
 	unknown.warn(log)
+	warnCatalog(log, os.Getenv("RELAY_CATALOG"))
 	folder, err := os.MkdirTemp("", "relay-demo-")
 	if err != nil {
 		return err
@@ -54,6 +61,24 @@ func (c *demoCommand) Run(s streams, unknown variables) (err error) {
 	return serve(&c.Settings, log, s.out, func(r *relay) error {
 		return printRequests(s.out, r.sockets.inference.Addr())
 	})
+}
+
+// isGiven reports whether a flag stands on the command line.
+func isGiven(line *kong.Context, flag string) bool {
+	for _, p := range line.Path {
+		if p.Flag != nil && p.Flag.Name == flag {
+			return true
+		}
+	}
+	return false
+}
+
+// warnCatalog tells that the demo does not look at the variable, which may be
+// set for a relay beside.
+func warnCatalog(log *slog.Logger, value string) {
+	if value != "" {
+		log.Warn("relay demo has a catalog of its own: RELAY_CATALOG is not looked at", "value", value)
+	}
 }
 
 // demoCatalog is the catalog of the demo, over one mock host per shape.

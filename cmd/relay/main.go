@@ -26,7 +26,7 @@ type commands struct {
 	Keys    keysCommands   `cmd:"" help:"Relay keys."`
 	Usage   usageCommands  `cmd:"" help:"Usage records."`
 	Host    hostCommands   `cmd:"" help:"The host that relay runs on."`
-	Version versionCommand `cmd:"" help:"Print version, commit and Go version."`
+	Version versionCommand `cmd:"" help:"Print version, commit and Go version, as relay --version does."`
 }
 
 // streams are where a command writes.
@@ -41,6 +41,9 @@ func main() {
 
 // run parses the arguments, runs the command and returns the exit code.
 func run(args []string, s streams) int {
+	if len(args) == 1 && args[0] == "--version" {
+		args = []string{"version"}
+	}
 	var c commands
 	values := &valueReader{}
 	parser, err := newParser(&c, values, s)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -30,7 +31,7 @@ func serve(settings *Settings, log *slog.Logger, out io.Writer, started func(*re
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	if err := settings.check(); err != nil {
+	if err := cmp.Or(settings.check(), checkRuntime(os.Getenv)); err != nil {
 		return err
 	}
 	r, err := startRelay(settings, log)

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,17 +47,46 @@ type Settings struct {
 
 // check looks at what the values say together.
 func (s *Settings) check() error {
-	if s.TLSPort != portOff {
-		for _, f := range []struct {
-			name  string
-			value path
-		}{
-			{"RELAY_TLS_CERT_FILE (--tls-cert-file)", s.TLSCertFile},
-			{"RELAY_TLS_KEY_FILE (--tls-key-file)", s.TLSKeyFile},
-		} {
-			if f.value == "" {
-				return &wrongValue{f.name, "", "a PEM file, since RELAY_TLS_PORT is set"}
-			}
+	secure := s.TLSPort != portOff
+	for _, f := range []struct {
+		name  string
+		value path
+	}{
+		{"RELAY_TLS_CERT_FILE (--tls-cert-file)", s.TLSCertFile},
+		{"RELAY_TLS_KEY_FILE (--tls-key-file)", s.TLSKeyFile},
+	} {
+		switch {
+		case secure && f.value == "":
+			return &wrongValue{f.name, "", "a PEM file, since RELAY_TLS_PORT is set"}
+		case !secure && f.value != "":
+			return &wrongValue{f.name, string(f.value), "nothing while RELAY_TLS_PORT is off: nobody would be served by TLS"}
+		}
+	}
+	if len(s.TrustedProxies) > 0 && s.ProxyProtocol != "on" {
+		return &wrongValue{"RELAY_TRUSTED_PROXIES (--trusted-proxies)", s.TrustedProxies.String(),
+			"nothing while RELAY_PROXY_PROTOCOL is off: no connection would be checked"}
+	}
+	return nil
+}
+
+// runtimeSettings are variables of the Go runtime, which takes a wrong value
+// for an unset one and says nothing. GOMEMLIMIT is not among them: with a wrong
+// one the runtime ends the process before any of this runs.
+var runtimeSettings = []struct {
+	name, allowed string
+	word          string // that is no number and allowed
+	least         int
+}{
+	{"GOGC", "off or a whole number, 0 or more", "off", 0},
+	{"GOMAXPROCS", "a whole number, 1 or more", "", 1},
+}
+
+// checkRuntime looks at the variables of the Go runtime.
+func checkRuntime(environ func(string) string) error {
+	for _, r := range runtimeSettings {
+		text := environ(r.name)
+		if n, err := strconv.Atoi(text); text != r.word && text != "" && (err != nil || n < r.least) {
+			return &wrongValue{r.name, text, r.allowed}
 		}
 	}
 	return nil

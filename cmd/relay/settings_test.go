@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -68,8 +69,8 @@ func TestSettingsValues(t *testing.T) {
 		{[]string{"--spool-sync=1s"}, func(s *Settings) any { return s.SpoolSync }, span(time.Second)},
 		{[]string{"--stream-idle=90"}, func(s *Settings) any { return s.StreamIdle }, span(90 * time.Second)},
 		{[]string{"--shutdown-deadline-s=2m"}, func(s *Settings) any { return s.ShutdownDeadline }, span(2 * time.Minute)},
-		{[]string{"--trusted-proxies=10.1.2.3/8, ::1"}, func(s *Settings) any { return len(s.TrustedProxies) }, 2},
-		{[]string{"--trusted-proxies=10.1.2.3/8"}, func(s *Settings) any { return s.TrustedProxies[0].String() }, "10.0.0.0/8"},
+		{[]string{"--proxy-protocol=on", "--trusted-proxies=10.1.2.3/8, ::1"}, func(s *Settings) any { return len(s.TrustedProxies) }, 2},
+		{[]string{"--proxy-protocol=on", "--trusted-proxies=10.1.2.3/8"}, func(s *Settings) any { return s.TrustedProxies[0].String() }, "10.0.0.0/8"},
 		{[]string{"--spool-full=serve"}, func(s *Settings) any { return s.SpoolFull }, choice("serve")},
 	} {
 		s, wrong := parse(t, tt.args...)
@@ -152,6 +153,13 @@ func TestSettingsTogether(t *testing.T) {
 			`RELAY_TLS_CERT_FILE (--tls-cert-file) is "": allowed is a PEM file, since RELAY_TLS_PORT is set`},
 		{"TLS without key", []string{"--tls-port=0", "--tls-cert-file=c"},
 			`RELAY_TLS_KEY_FILE (--tls-key-file) is "": allowed is a PEM file, since RELAY_TLS_PORT is set`},
+		{"certificate without TLS", []string{"--tls-cert-file=c"},
+			`RELAY_TLS_CERT_FILE (--tls-cert-file) is "c": allowed is nothing while RELAY_TLS_PORT is off: nobody would be served by TLS`},
+		{"key without TLS", []string{"--tls-key-file=k"},
+			`RELAY_TLS_KEY_FILE (--tls-key-file) is "k": allowed is nothing while RELAY_TLS_PORT is off: nobody would be served by TLS`},
+		{"proxies without their protocol", []string{"--trusted-proxies=10.1.2.3/8,::1"},
+			`RELAY_TRUSTED_PROXIES (--trusted-proxies) is "10.0.0.0/8,::1/128": allowed is nothing while RELAY_PROXY_PROTOCOL is off: no connection would be checked`},
+		{"proxies with their protocol", []string{"--trusted-proxies=::1", "--proxy-protocol=on"}, ""},
 		{"short token", []string{"--admin-token=abc"},
 			`RELAY_ADMIN_TOKEN (--admin-token) is "***": allowed is 8 to 4096 printable ASCII characters without blank`},
 		{"token with a blank", []string{"--admin-token=abcdefgh ijkl"},
@@ -159,6 +167,24 @@ func TestSettingsTogether(t *testing.T) {
 	} {
 		if _, wrong := parse(t, tt.args...); wrong != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, wrong, tt.want)
+		}
+	}
+}
+
+func TestRuntimeSettings(t *testing.T) {
+	for _, tt := range []struct{ name, value, want string }{
+		{"GOGC", "", ""}, {"GOGC", "off", ""}, {"GOGC", "400", ""}, {"GOMAXPROCS", "2", ""}, {"GOMAXPROCS", "", ""},
+		{"GOGC", "much", `GOGC is "much": allowed is off or a whole number, 0 or more`},
+		{"GOGC", "-1", `GOGC is "-1": allowed is off or a whole number, 0 or more`},
+		{"GOMAXPROCS", "0", `GOMAXPROCS is "0": allowed is a whole number, 1 or more`},
+		{"GOMAXPROCS", "all", `GOMAXPROCS is "all": allowed is a whole number, 1 or more`},
+	} {
+		got := ""
+		if err := checkRuntime(func(name string) string { return map[string]string{tt.name: tt.value}[name] }); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%s=%s: %q, want %q", tt.name, tt.value, got, tt.want)
 		}
 	}
 }
@@ -178,6 +204,39 @@ func TestOtherCommandsIgnoreSettings(t *testing.T) {
 	var out, err bytes.Buffer
 	if code := run([]string{"version"}, streams{&out, &err}); code != exitOK || !strings.HasPrefix(out.String(), "relay ") {
 		t.Errorf("exit %d: %q %q", code, out.String(), err.String())
+	}
+}
+
+// TestDemoTakesNoCatalog wants the flag refused and the variable told: it may be
+// set for a relay beside.
+func TestDemoTakesNoCatalog(t *testing.T) {
+	var out, err bytes.Buffer
+	code := run([]string{"demo", "--port=0", "--control-port=off", "--catalog=mine.yaml"}, streams{&out, &err})
+	if want := "relay: RELAY_CATALOG (--catalog) is \"mine.yaml\": allowed is nothing with relay demo, which has a catalog of its own\n"; code != exitUsage || err.String() != want || out.Len() != 0 {
+		t.Errorf("exit %d, %q %q", code, out.String(), err.String())
+	}
+	var told bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&told, nil))
+	for value, want := range map[string]int{"": 0, "mine.yaml": 1} {
+		told.Reset()
+		warnCatalog(log, value)
+		if strings.Count(told.String(), "RELAY_CATALOG") != want {
+			t.Errorf("RELAY_CATALOG=%s: %q", value, told.String())
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	texts := map[string]bool{}
+	for _, arg := range []string{"version", "--version"} {
+		var out, err bytes.Buffer
+		if code := run([]string{arg}, streams{&out, &err}); code != exitOK || err.Len() != 0 || !strings.HasPrefix(out.String(), "relay ") {
+			t.Errorf("%s: exit %d, %q %q", arg, code, out.String(), err.String())
+		}
+		texts[out.String()] = true
+	}
+	if len(texts) != 1 {
+		t.Errorf("the two differ: %v", texts)
 	}
 }
 

@@ -277,6 +277,15 @@ func readSubnets(text string, _ *kong.Tag) (any, string) {
 	return list, ""
 }
 
+// String is the list as it may be written.
+func (s subnets) String() string {
+	parts := make([]string, len(s))
+	for i, p := range s {
+		parts[i] = p.String()
+	}
+	return strings.Join(parts, ",")
+}
+
 func readLabel(text string, _ *kong.Tag) (any, string) {
 	allowed := fmt.Sprintf("1 to %d letters, digits and -_.", labelBytesMax)
 	if len(text) > labelBytesMax {
