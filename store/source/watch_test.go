@@ -259,6 +259,45 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// TestRefusalIsToldOnce reads what is refused again and again, for each reason
+// that a watch may have: only who asks is told again, once.
+func TestRefusalIsToldOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		spoil func(t *testing.T, path string)
+	}{
+		{"bad text", func(t *testing.T, path string) { write(t, path, "hosts: 5\n") }},
+		{"no secret", func(t *testing.T, _ string) { must(t, os.Unsetenv("TEST_SMALL")) }},
+		{"no file", func(t *testing.T, path string) {
+			must(t, os.Remove(path))
+			must(t, os.Mkdir(path, 0o700))
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			logs := captureLogs(t)
+			t.Setenv("TEST_SMALL", "sk-small")
+			path := filepath.Join(t.TempDir(), "relay.yaml")
+			write(t, path, small("first"))
+			f, _, err := Open(path)
+			must(t, err)
+			tt.spoil(t, path)
+			want := uint64(0)
+			for round := range 3 {
+				for _, why := range []reason{touched, polled, noticed, asked} {
+					if round == 0 && why == touched || why == asked {
+						want++
+					}
+					f.seen = nil // as if it looked different
+					f.reload(why, func(*catalog.Tables) { t.Error("a refused catalog was applied") })
+					if n := uint64(strings.Count(logs.String(), "catalog refused")); n != want || f.Status().Refused != want {
+						t.Fatalf("round %d, reason %d: told %d times, counted %d times, want %d", round, why, n, f.Status().Refused, want)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestStatusIsBounded(t *testing.T) {
 	t.Setenv("TEST_SMALL", "sk-small")
 	path := filepath.Join(t.TempDir(), "relay.yaml")
