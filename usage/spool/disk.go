@@ -18,8 +18,10 @@ type file interface {
 	Close() error
 }
 
-// A disk makes segments.
+// A disk makes runs and segments.
 type disk interface {
+	// Found makes the folder of a run and returns its lock, held.
+	Found(r *Run) (lock *os.File, err error)
 	// Create makes an empty file with reserve bytes allocated behind its end,
 	// and makes its name durable.
 	Create(path string, reserve int64) (file, error)
@@ -28,6 +30,8 @@ type disk interface {
 
 // osDisk is the disk of the operating system.
 type osDisk struct{}
+
+func (osDisk) Found(r *Run) (*os.File, error) { return r.found() }
 
 func (osDisk) Create(path string, reserve int64) (file, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

@@ -21,6 +21,7 @@ import (
 // It is used by one goroutine at a time.
 type faultDisk struct {
 	room     int64 // bytes that can still be written or reserved; reserves included
+	found    error // of Found
 	create   error // of Create
 	write    error // of WriteAt, nothing written
 	sync     error // of Sync; what was not synced before is then zeroed, as after a loss of power
@@ -30,6 +31,13 @@ type faultDisk struct {
 
 func newFaultDisk() *faultDisk {
 	return &faultDisk{room: 1 << 40, files: make(map[string]*faultFile)}
+}
+
+func (d *faultDisk) Found(r *Run) (*os.File, error) {
+	if d.found != nil {
+		return nil, d.found
+	}
+	return osDisk{}.Found(r)
 }
 
 func (d *faultDisk) Create(path string, reserve int64) (file, error) {
@@ -136,7 +144,7 @@ func openManual(t testing.TB, o Options, d disk) *Spool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if s.lock.Close() == nil { // not closed by the test
+		if s.founder.release() == nil { // not closed by the test
 			for _, y := range s.syncers {
 				y.closeAll()
 			}
@@ -154,7 +162,7 @@ func die(t testing.TB, s *Spool) {
 		}
 		y.live = nil
 	}
-	if err := s.lock.Close(); err != nil {
+	if err := s.founder.release(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -42,27 +42,35 @@ type identity struct {
 	Started  time.Time `json:"started"`
 }
 
-// createRun makes the folder of a new run, with the folders of its loops, and
-// holds its lock. The name appears only once the lock is held, so that nobody
-// takes the run for one whose owner is gone.
-func createRun(dir, instance string, loops int) (Run, *os.File, error) {
+// newRun names a run. It is on no disk yet.
+func newRun(dir, instance string, loops int) (Run, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return Run{}, nil, fmt.Errorf("spool: run id: %w", err)
+		return Run{}, fmt.Errorf("spool: run id: %w", err)
 	}
-	r := Run{ID: id, Instance: instance, Loops: loops, Started: time.Now(), folder: filepath.Join(dir, id.String())}
-	made := filepath.Join(dir, newPrefix+id.String())
+	return Run{ID: id, Instance: instance, Loops: loops, Started: time.Now(), folder: filepath.Join(dir, id.String())}, nil
+}
+
+// found makes the folder of a new run, with the folders of its loops, and holds
+// its lock. The name appears only once the lock is held, so that nobody takes
+// the run for one whose owner is gone.
+func (r *Run) found() (*os.File, error) {
+	dir := filepath.Dir(r.folder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	made := filepath.Join(dir, newPrefix+r.ID.String())
 	if err := os.Mkdir(made, 0o700); err != nil {
-		return Run{}, nil, fmt.Errorf("spool: %w", err)
+		return nil, fmt.Errorf("spool: %w", err)
 	}
 	lock, err := lockRun(made)
 	if err != nil {
-		return Run{}, nil, errors.Join(err, os.RemoveAll(made))
+		return nil, errors.Join(err, os.RemoveAll(made))
 	}
 	if err := r.furnish(made); err != nil {
-		return Run{}, nil, errors.Join(fmt.Errorf("spool: make run %s: %w", id, err), lock.Close(), os.RemoveAll(made))
+		return nil, errors.Join(fmt.Errorf("spool: make run %s: %w", r.ID, err), lock.Close(), os.RemoveAll(made))
 	}
-	return r, lock, nil
+	return lock, nil
 }
 
 // furnish fills the folder of a new run and gives it its name.
@@ -164,6 +172,9 @@ func readIdentity(folder string) (identity, error) {
 // removeHalfMade removes the folders of starts that did not get to their name.
 func removeHalfMade(dir string, now time.Time) error {
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,7 +18,7 @@ type FullMode uint8
 // The modes.
 const (
 	Refuse FullMode = iota // Admitted is false: no attempt without a record of it
-	Serve                  // Admitted is true, and what is not recorded is counted
+	Serve                  // Admitted is true, and what is not recorded is counted; Open does not need room either
 )
 
 // String is the mode as the setting spells it.
@@ -55,7 +56,7 @@ type Options struct {
 type Spool struct {
 	options   Options
 	run       Run
-	lock      *os.File
+	founder   *founder
 	writers   []*Writer
 	syncers   []*syncer
 	keeper    *keeper
@@ -94,21 +95,28 @@ func open(o Options, d disk) (*Spool, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("spool: %w", err)
-	}
 	if err := removeHalfMade(o.Dir, time.Now()); err != nil {
 		o.Log.Error("spool: remove half-made runs", "error", err)
 	}
-	run, lock, err := createRun(o.Dir, o.Instance, o.Loops)
+	run, err := newRun(o.Dir, o.Instance, o.Loops)
 	if err != nil {
 		return nil, err
 	}
-	s := &Spool{options: o, run: run, lock: lock}
+	s := &Spool{options: o, run: run, founder: &founder{run: run, disk: d}}
+	missing := s.founder.found()
+	if missing != nil && !s.bears(missing) {
+		return nil, missing
+	}
 	for loop := range o.Loops {
-		if err := s.addWriter(loop, d); err != nil {
+		err := s.addWriter(loop, d)
+		if err != nil && !s.bears(err) {
 			return nil, errors.Join(err, s.abandon())
 		}
+		missing = cmp.Or(missing, err)
+	}
+	if missing != nil {
+		o.Log.Error("spool: THE DISK IS FULL: requests are served and NOT RECORDED until there is room; relay_records_lost_total counts them",
+			"folder", o.Dir, "full", o.Full.String(), "error", missing)
 	}
 	s.keeper = &keeper{
 		dir: o.Dir, own: run.ID, keepBytes: o.KeepBytes, log: o.Log,
@@ -121,7 +129,11 @@ func open(o Options, d disk) (*Spool, error) {
 	return s, nil
 }
 
+// bears reports whether a spool opens in spite of an error.
+func (s *Spool) bears(err error) bool { return s.options.Full == Serve && full(err) }
+
 // addWriter makes the writer of a loop, with its first segment and a next one.
+// An error that the spool bears leaves a writer that waits for room.
 func (s *Spool) addWriter(loop int, d disk) error {
 	w := &Writer{
 		loop: loop, run: s.run, options: &s.options, counters: new(counters),
@@ -131,11 +143,15 @@ func (s *Spool) addWriter(loop int, d disk) error {
 		wake:    make(chan struct{}, 1),
 	}
 	y := &syncer{
-		writer: w, disk: d, folder: loopFolder(s.run.folder, loop), log: s.options.Log,
+		writer: w, disk: d, founder: s.founder, folder: loopFolder(s.run.folder, loop), log: s.options.Log,
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
+	s.writers, s.syncers = append(s.writers, w), append(s.syncers, y)
 	first, err := y.make()
 	if err != nil {
+		w.current = newNoRoom()
+		w.dry.Store(true)
+		y.retry, y.quiet = time.Now().Add(retryEvery), true
 		return fmt.Errorf("spool: first segment of loop %d: %w", loop, err)
 	}
 	first.entered.Store(true)
@@ -143,7 +159,6 @@ func (s *Spool) addWriter(loop int, d disk) error {
 	y.live = []*segment{first}
 	y.prepare(time.Now())
 	w.counters.floor.Store(first.number)
-	s.writers, s.syncers = append(s.writers, w), append(s.syncers, y)
 	return nil
 }
 
@@ -152,7 +167,7 @@ func (s *Spool) abandon() error {
 	for _, y := range s.syncers {
 		y.closeAll()
 	}
-	return errors.Join(os.RemoveAll(s.run.folder), s.lock.Close())
+	return errors.Join(os.RemoveAll(s.run.folder), s.founder.release())
 }
 
 func (s *Spool) start() {
@@ -209,6 +224,9 @@ func (s *Spool) finish() error {
 		}
 		y.closeAll()
 	}
-	errs = append(errs, s.keeper.closer.close(s.run).Err, s.lock.Close())
+	if s.founder.isFound() { // else there never was room for a record
+		errs = append(errs, s.keeper.closer.close(s.run).Err)
+	}
+	errs = append(errs, s.founder.release())
 	return errors.Join(errs...)
 }

@@ -11,11 +11,12 @@ import (
 // durable, keeps a next segment ready, and finds a new place for what a failed
 // sync left in doubt.
 type syncer struct {
-	writer *Writer
-	disk   disk
-	folder string // of the loop
-	log    *slog.Logger
-	number uint64 // of the last segment made
+	writer  *Writer
+	disk    disk
+	founder *founder
+	folder  string // of the loop
+	log     *slog.Logger
+	number  uint64 // of the last segment made
 
 	live    []*segment // made and not closed, in the order of their numbers
 	offer   *handover  // in the writer's moved, or with the loop, until it is entered
@@ -305,8 +306,12 @@ func (s *syncer) create(now time.Time) *segment {
 	return nil
 }
 
-// make makes an empty segment with its reserve.
+// make makes an empty segment with its reserve, and the run first if that is
+// still to be done.
 func (s *syncer) make() (*segment, error) {
+	if err := s.founder.found(); err != nil {
+		return nil, err
+	}
 	s.number++
 	path := filepath.Join(s.folder, segmentName(s.number))
 	f, err := s.disk.Create(path, s.writer.options.ReserveBytes)
