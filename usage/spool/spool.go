@@ -95,9 +95,6 @@ func open(o Options, d disk) (*Spool, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if err := removeHalfMade(o.Dir, time.Now()); err != nil {
-		o.Log.Error("spool: remove half-made runs", "error", err)
-	}
 	run, err := newRun(o.Dir, o.Instance, o.Loops)
 	if err != nil {
 		return nil, err
@@ -106,6 +103,9 @@ func open(o Options, d disk) (*Spool, error) {
 	missing := s.founder.found()
 	if missing != nil && !s.bears(missing) {
 		return nil, missing
+	}
+	if err := removeHalfMade(o.Dir, time.Now()); err != nil {
+		o.Log.Error("spool: remove half-made runs", "error", err)
 	}
 	for loop := range o.Loops {
 		err := s.addWriter(loop, d)
