@@ -13,8 +13,9 @@ type AnswerHead struct {
 	RequestID []byte     // ours
 	Date      []byte     // now, as a Date field says it (RFC 9110 §6.6.1); nil = not told
 
-	ContentLength int64  // bytes
-	RetryAfterNs  int64  // 0 = not told
+	ContentLength int64 // bytes
+	RetryAfterNs  int64 // 0 = not told
+	Limits        RateLimits
 	Allow         string // with 405
 	NoRetry       bool   // SDKs that would try again by status are told not to
 	Close         bool   // the connection is closed behind the answer
@@ -32,6 +33,7 @@ func AppendAnswerHead(dst []byte, a *AnswerHead) []byte {
 	if a.RetryAfterNs > 0 {
 		dst = appendRetryAfter(dst, a.RetryAfterNs)
 	}
+	dst = a.Limits.append(dst, a.Shape)
 	if a.Allow != "" {
 		dst = appendText(dst, "allow", a.Allow)
 	}

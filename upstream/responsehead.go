@@ -18,6 +18,7 @@ type ResponseHead struct {
 	Decoded      bool  // the body goes out without the content coding that it came in
 	EventStream  bool  // the body is server-sent events
 	RetryAfterNs int64 // told when the host tells none; 0 = not told
+	Limits       RateLimits
 }
 
 // Framing says how an answer ends and what becomes of its connection.
@@ -87,6 +88,7 @@ func AppendResponseHead(dst []byte, a *ResponseHead) []byte {
 	if retry {
 		dst = appendRetryAfter(dst, a.RetryAfterNs)
 	}
+	dst = a.Limits.append(dst, a.Shape)
 	if cache {
 		dst = append(dst, "cache-control: no-cache\r\n"...)
 	}

@@ -34,6 +34,7 @@ type Event struct {
 	// that no attempt but the answered one cost anything.
 	ProviderCost int64
 
+	GrantUnixNs       int64 // when its limits were granted, by the clock of their store; 0 = not, or there are none
 	OverheadNs        int64 // own time: total minus the upstream's share
 	FirstTokenNs      int64 // from start to the first output byte at the client; 0 = none
 	UpstreamNs        int64

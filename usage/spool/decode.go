@@ -36,6 +36,7 @@ var textFields = [fieldsMax]func(*Record) *string{
 var countFields = [fieldsMax]func(*usage.Event) *int64{
 	6:  func(e *usage.Event) *int64 { return &e.StartUnixNs },
 	7:  func(e *usage.Event) *int64 { return &e.EndUnixNs },
+	28: func(e *usage.Event) *int64 { return &e.GrantUnixNs },
 	30: func(e *usage.Event) *int64 { return &e.Tokens.Input },
 	31: func(e *usage.Event) *int64 { return &e.Tokens.CachedInput },
 	32: func(e *usage.Event) *int64 { return &e.Tokens.CacheWrite5m },

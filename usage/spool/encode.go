@@ -31,6 +31,7 @@ func appendEvent(b []byte, e *usage.Event, rowSeq uint64, instance string) []byt
 	b = putInt(b, 25, int64(e.Attempts))
 	b = putInt(b, 26, int64(e.Source)+1)
 	b = putBool(b, 27, e.HungUp)
+	b = putInt(b, 28, e.GrantUnixNs)
 	b = putMoney(b, e)
 	b = putInt(b, 60, e.OverheadNs)
 	b = putInt(b, 61, e.FirstTokenNs)

@@ -186,7 +186,7 @@ func sample(n int) *usage.Event {
 		UpstreamModel: "gpt-5", Host: "openai", HostKey: "main", UpstreamRequestID: "req_0123456789",
 		Route: "chat.completions", ShapeIn: "openai", ShapeOut: "openai", Status: 200, UpstreamStatus: 200,
 		Stream: true, Attempts: 1, Tokens: usage.Tokens{Input: int64(n), Output: 10}, Source: usage.Reported,
-		Price: catalog.Price{Input: 1_250_000, Output: 10_000_000}, OverheadNs: 60_000, FirstTokenNs: 300_000_000,
+		Price: catalog.Price{Input: 1_250_000, Output: 10_000_000}, GrantUnixNs: 1_800_000_000_000_000_900, OverheadNs: 60_000, FirstTokenNs: 300_000_000,
 		UpstreamNs: 900_000_000, BytesIn: 2000, BytesOut: 8000,
 	}
 	e.EndUnixNs = e.StartUnixNs + 500

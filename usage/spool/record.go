@@ -46,6 +46,7 @@ type recordJSON struct {
 	ShapeOut          string     `json:"shape_out"`
 	Stream            bool       `json:"stream"`
 	HungUp            bool       `json:"hung_up"`
+	Granted           string     `json:"granted,omitempty"`
 	Attempts          int        `json:"attempts"`
 	Source            string     `json:"source"`
 	Tokens            tokensJSON `json:"tokens"`
@@ -113,7 +114,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		ModelAsked: e.ModelAsked, Model: e.Model, UpstreamModel: e.UpstreamModel,
 		Host: e.Host, HostKey: e.HostKey, UpstreamRequestID: e.UpstreamRequestID,
 		ShapeIn: e.ShapeIn, ShapeOut: e.ShapeOut, Stream: e.Stream, HungUp: e.HungUp, Attempts: e.Attempts,
-		Source: e.Source.String(),
+		Granted: grantText(e.GrantUnixNs),
+		Source:  e.Source.String(),
 		Tokens: tokensJSON{
 			e.Tokens.Input, e.Tokens.CachedInput, e.Tokens.CacheWrite5m, e.Tokens.CacheWrite1h, e.Tokens.Output,
 			e.Tokens.Reasoning, e.Tokens.AudioInput, e.Tokens.AudioOutput, e.Tokens.WebSearches,
@@ -136,4 +138,12 @@ func (r Record) MarshalJSON() ([]byte, error) {
 // timeText is RFC 3339 in UTC, to the nanosecond.
 func timeText(unixNs int64) string {
 	return time.Unix(0, unixNs).UTC().Format(time.RFC3339Nano)
+}
+
+// grantText is the time of a grant; "" when there was none.
+func grantText(unixNs int64) string {
+	if unixNs == 0 {
+		return ""
+	}
+	return timeText(unixNs)
 }

@@ -73,7 +73,7 @@ func TestDecodeRoundTrip(t *testing.T) {
 // TestDecodeUnknown: a later version adds fields of every wire type.
 func TestDecodeUnknown(t *testing.T) {
 	b := appendEvent(nil, sample(1), 1, "")
-	b = protowire.AppendTag(b, 28, protowire.VarintType)
+	b = protowire.AppendTag(b, 29, protowire.VarintType)
 	b = protowire.AppendVarint(b, 1<<60)
 	b = protowire.AppendTag(b, 100, protowire.BytesType)
 	b = protowire.AppendString(b, "new")
