@@ -33,12 +33,15 @@ check: ## formatting, vet, the shape of the tree
 test: needs check unit race sim wire ## everything, in the order of speed; fuzz seeds run with unit
 
 needs: ## the commands that the tests run, installed if root
-	@.ci/needs.sh curl:curl haproxy:haproxy
+	@.ci/needs.sh curl:curl haproxy:haproxy redis-server:redis-server
 
-unit: ## unit tests and fuzz seeds
+unit: needs ## unit tests and fuzz seeds
+	@for server in valkey-server dragonfly; do \
+		command -v $$server >/dev/null || echo "$$server is not installed: the shared store is not tested on it"; \
+	done
 	$(GO) test ./...
 
-race: ## the core packages under the race detector
+race: needs ## the core packages under the race detector
 	$(GO) test -race $(CORE)
 
 sim: ## the simulator, SEEDS=2000 runs

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 
 	"relay/store/catalog"
-	"relay/store/state"
 	"relay/upstream/wire"
 )
 
@@ -35,29 +34,4 @@ func Model(t *catalog.Tables, k *catalog.RelayKey, name []byte) (*catalog.Model,
 		return nil, wire.ModelNotAllowed
 	}
 	return m, wire.NoError
-}
-
-// Plan makes r a Reserve of the groups that have limits: policy, relay key,
-// account, host key. It reports whether there are any; without any the store
-// is not asked. h may be nil. r must hold nothing.
-func Plan(r *state.Reservation, k *catalog.RelayKey, h *catalog.HostKey) bool {
-	if r.Holds() {
-		panic("BUG: a reservation that holds slots is planned anew")
-	}
-	r.Verb, r.Count = state.Reserve, 0
-	r.Groups = [state.GroupsMax]*catalog.Group{} // an older catalog is let go
-	add(r, &k.Policy.Group)
-	add(r, &k.Group)
-	add(r, &k.Account.Group)
-	if h != nil {
-		add(r, &h.Group)
-	}
-	return r.Count > 0
-}
-
-func add(r *state.Reservation, g *catalog.Group) {
-	if g.ID != 0 {
-		r.Groups[r.Count] = g
-		r.Count++
-	}
 }

@@ -3,11 +3,10 @@ package admit
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
+	"strconv"
 	"testing"
 
 	"relay/store/catalog"
-	"relay/store/state"
 	"relay/upstream/wire"
 )
 
@@ -28,7 +27,7 @@ func tables(t *testing.T) *catalog.Tables {
 	limits := func(amounts ...int64) catalog.List[catalog.LimitEntry] {
 		var list []catalog.Field[catalog.LimitEntry]
 		for _, n := range amounts {
-			list = append(list, catalog.Give(catalog.LimitEntry{Meter: str("requests"), Amount: catalog.Give(n), Window: str("1m")}))
+			list = append(list, catalog.Give(catalog.LimitEntry{Meter: str("requests"), Amount: str(strconv.FormatInt(n, 10)), Window: str("1m")}))
 		}
 		return catalog.Give(list)
 	}
@@ -119,68 +118,17 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func TestPlan(t *testing.T) {
-	tables := tables(t)
-	hostKeys := tables.Hosts[0].Keys
-	r := &state.Reservation{}
-	for _, tt := range []struct {
-		name, key string
-		hostKey   *catalog.HostKey
-		want      []string
-	}{
-		{"all", goodKey, hostKeys[0], []string{"policy/some", "relay_key/good", "account/payer", "host_key/host/limited"}},
-		{"host key without limits", goodKey, hostKeys[1], []string{"policy/some", "relay_key/good", "account/payer"}},
-		{"no host key", goodKey, nil, []string{"policy/some", "relay_key/good", "account/payer"}},
-		{"host key alone", freeKey, hostKeys[0], []string{"host_key/host/limited"}},
-		{"nothing", freeKey, hostKeys[1], nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			k, _ := Key(tables, []byte(tt.key), 0)
-			r.Verb = state.Release
-			if got := Plan(r, k, tt.hostKey); got != (len(tt.want) > 0) {
-				t.Errorf("Plan is %t", got)
-			}
-			var groups []string
-			for _, g := range r.Groups[:r.Count] {
-				groups = append(groups, g.Name)
-			}
-			if r.Verb != state.Reserve || !slices.Equal(groups, tt.want) {
-				t.Errorf("verb %d of %q, want %q", r.Verb, groups, tt.want)
-			}
-			for _, g := range r.Groups[r.Count:] {
-				if g != nil {
-					t.Errorf("%s is left from an earlier plan", g.Name)
-				}
-			}
-		})
-	}
-}
-
-func TestPlanWhileHolding(t *testing.T) {
-	tables := tables(t)
-	k, _ := Key(tables, []byte(freeKey), 0)
-	r := &state.Reservation{Count: 1}
-	r.Groups[0] = &catalog.Group{ID: 1, Limits: []catalog.Limit{{Meter: catalog.Concurrency, Amount: 1}}}
-	state.NewMemory().Apply(0, []*state.Reservation{r})
-	defer func() {
-		if recover() == nil {
-			t.Error("the slot was forgotten")
-		}
-	}()
-	Plan(r, k, nil)
-}
-
 func TestAllocs(t *testing.T) {
 	tables := tables(t)
 	r := head("Host: x", "Accept: */*", "Authorization: Bearer "+goodKey)
-	res := &state.Reservation{}
+	d := &Demand{}
 	name := []byte("allowed")
 	f := NewInflight(10)
 	if n := testing.AllocsPerRun(1000, func() {
 		f.Acquire()
 		k, _ := Key(tables, Credential(r, wire.OpenAI), 0)
 		Model(tables, k, name)
-		Plan(res, k, tables.Hosts[0].Keys[0])
+		d.Plan(k, tables.Hosts[0].Keys[0])
 		f.Release()
 	}); n != 0 {
 		t.Errorf("%v allocations per request", n)

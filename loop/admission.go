@@ -2,11 +2,9 @@ package loop
 
 import (
 	"bytes"
-	"strconv"
 
 	"relay/admit"
 	"relay/store/catalog"
-	"relay/store/state"
 	"relay/upstream"
 	"relay/upstream/wire"
 	"relay/usage"
@@ -50,25 +48,7 @@ func (x *exchange) admit() {
 		return
 	}
 	x.describe()
-	r := l.spare
-	if l.spare = nil; r == nil {
-		r = new(state.Reservation)
-	}
-	if !admit.Plan(r, x.key, x.hostKey) {
-		l.spare = r
-		x.proceed()
-		return
-	}
-	x.reservation = r
-	r.Verb, r.Loop, r.Owner = state.Reserve, l.config.Index, x
-	x.enter(parked)
-	x.submitted = l.ports.Submit(r)
-	if !x.submitted {
-		l.metrics.Shed[ShedMailbox]++
-		x.refuse(wire.Overloaded, "", "", 0)
-		return
-	}
-	l.asked = true
+	x.demand()
 }
 
 // unknownModel says which model does not exist, unless its name is where the
@@ -103,46 +83,6 @@ func (x *exchange) modelAsked() ([]byte, bool) {
 	x.nameLen = int16(copy(x.name[:], l.scratch))
 	x.event.ModelAsked = viewString(x.name[:x.nameLen])
 	return x.name[:x.nameLen], true
-}
-
-// Deliver takes the lane's answer to the reservation.
-func (x *exchange) Deliver(l *Loop) {
-	r := x.reservation
-	x.submitted = false
-	if x.state == over { // the caller left meanwhile
-		x.granted = r.Granted
-		x.release()
-		l.recycle(x)
-		return
-	}
-	switch {
-	case r.Lost:
-		x.refuse(wire.StoreUnavailable, "", "", 0)
-	case r.Granted:
-		x.granted = true
-		x.proceed()
-	default:
-		l.metrics.Denials[r.Limit.Meter]++
-		x.refuse(wire.RateLimited, l.denialText(r), "", r.RetryNs)
-	}
-}
-
-// denialText says which limit denied: its owner, meter, amount and window.
-func (l *Loop) denialText(r *state.Reservation) string {
-	b := append(l.scratch[:0], "limit of "...)
-	b = append(b, r.Groups[r.Denied].Name...)
-	b = append(b, " reached: "...)
-	b = strconv.AppendInt(b, r.Limit.Amount, 10)
-	b = append(b, ' ')
-	if r.Limit.Meter == catalog.Concurrency {
-		b = append(b, "requests at a time"...)
-	} else {
-		b = append(b, r.Limit.Meter.String()...)
-		b = append(b, " per "...)
-		b = append(b, r.Limit.Window.String()...)
-	}
-	l.scratch = b
-	return string(b)
 }
 
 // proceed records that a billable attempt starts and makes it.

@@ -190,6 +190,7 @@ func (a *answer) relay(x *exchange, p []byte) {
 	l.scratch = a.stream.Feed(l.scratch[:0], p)
 	l.buffers.used += int64(a.stream.Held() - a.partial)
 	a.partial = a.stream.Held()
+	x.topUp()
 	if len(l.scratch) == 0 {
 		return
 	}

@@ -26,8 +26,7 @@ type Config struct {
 // the request is refused as overloaded.
 type Ports struct {
 	Dial     func(*Dial) bool
-	Submit   func(*state.Reservation) bool // a Reserve to the lane; the answer comes by Post(r.Owner.(Message))
-	Return   func(*state.Reservation) bool // a Release to the lane, before any later Submit; no answer comes
+	Submit   func(*state.Op) bool // to the lane of its group; it comes back by Post(Answer{op}), in the order of each lane
 	Spool    Spool
 	Inflight *admit.Inflight
 	// Inflate starts to decode an answer: encoding is gzip, x-gzip or deflate,

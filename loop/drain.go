@@ -13,6 +13,7 @@ type Drain struct{ AfterNs int64 }
 // Deliver starts the drain; a second one moves the deadline.
 func (d Drain) Deliver(l *Loop) {
 	l.draining = true
+	l.leases.Close(l.nowNs)
 	l.wheel.arm(&l.quiet.timer, l.nowNs+min(int64(drainQuietTime), d.AfterNs))
 	l.wheel.arm(&l.deadline.timer, l.nowNs+d.AfterNs)
 }

@@ -22,9 +22,9 @@ func (x *exchange) account(outcome usage.Outcome, e wire.Error) {
 	l := x.loop
 	x.enter(over)
 	x.attempt.cancel()
-	x.release()
 	x.observe()
 	if x.key == nil { // nobody to bill, and strangers must not fill the disk
+		x.release()
 		return
 	}
 	row := &x.event
@@ -41,6 +41,8 @@ func (x *exchange) account(outcome usage.Outcome, e wire.Error) {
 	}
 	row.BytesOut = x.answer.bodyOut
 	x.count(outcome)
+	x.learn()
+	x.release()
 	l.metrics.Events++
 	if !l.ports.Spool.Row(row) {
 		l.metrics.EventsLost++
@@ -141,9 +143,7 @@ func (x *exchange) detach() {
 			c.after()
 		}
 	}
-	if !x.submitted {
-		l.recycle(x)
-	}
+	l.recycle(x)
 }
 
 // after goes on with a client whose exchange is over.

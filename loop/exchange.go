@@ -3,9 +3,9 @@ package loop
 import (
 	"fmt"
 
+	"relay/admit"
 	"relay/httpparse"
 	"relay/store/catalog"
-	"relay/store/state"
 	"relay/upstream"
 	"relay/upstream/wire"
 	"relay/usage"
@@ -56,15 +56,16 @@ type exchange struct {
 	edits     []wire.Edit // what changes in body on its way out
 	texts     []byte      // texts of edits
 
-	reservation *state.Reservation // nil when no limit applies
-	attempt     attempt
-	timer       timer
-	answer      answer
+	limits  admit.Demand // on them
+	attempt attempt
+	timer   timer
+	answer  answer
 
 	startNs   int64 // head read
 	readNs    int64 // last request byte read
 	admitNs   int64 // handed to an upstream
 	firstNs   int64 // first output written to the client
+	topUpAt   int64 // bytes of generated text at which the limits are charged next
 	startWall int64
 
 	event   usage.Event
@@ -78,8 +79,6 @@ type exchange struct {
 	multipart bool
 	detached  bool // parted from its client and given back
 	slot      bool // holds a slot of the in-flight cap
-	granted   bool // the reservation was granted
-	submitted bool // the lane has the reservation
 	stalled   bool // the client reads too slowly: what produces output is paused
 	strip     bool // the usage chunk is ours and not passed on
 	http10    bool
@@ -134,6 +133,8 @@ func (x *exchange) requestID() []byte { return x.id[:x.idLen] }
 func (x *exchange) onTimer() {
 	a := &x.attempt
 	switch {
+	case x.state == parked:
+		x.parkedTimer()
 	case a.dial != nil:
 		x.dialFailed(DialTimeout)
 	case a.conn != nil && a.conn.phase == awaitingHead:
@@ -186,39 +187,12 @@ func (x *exchange) crash() {
 	}
 }
 
-// release gives back what admission granted: the slots of the store, and the
-// slot of the in-flight cap.
+// release gives back what admission granted: the slot of the in-flight cap, and
+// what is left of the limits.
 func (x *exchange) release() {
 	if x.slot {
 		x.slot = false
 		x.loop.ports.Inflight.Release()
 	}
-	if r := x.reservation; r != nil && x.granted {
-		x.granted = false
-		x.reservation = nil
-		x.loop.giveBack(r)
-	}
-}
-
-// giveBack returns a granted reservation to its lane if it holds slots.
-func (l *Loop) giveBack(r *state.Reservation) {
-	if !r.Holds() {
-		l.spare = r
-		return
-	}
-	r.Verb, r.Owner = state.Release, nil
-	if !l.ports.Return(r) {
-		l.owed = append(l.owed, r)
-	}
-}
-
-// payOwed tries again to give back what the lane had no room for.
-func (l *Loop) payOwed() {
-	for n := len(l.owed); n > 0; n = len(l.owed) {
-		if !l.ports.Return(l.owed[n-1]) {
-			return
-		}
-		l.owed[n-1] = nil
-		l.owed = l.owed[:n-1]
-	}
+	x.settleLimits()
 }

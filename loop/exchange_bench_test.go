@@ -41,7 +41,7 @@ type bench struct {
 	upstream       Conn
 	toClient, toUp nullSocket
 	dial           *Dial
-	lane           []*state.Reservation
+	lane           []*state.Op
 	store          *state.Memory
 	spool          nullSpool
 	nowNs          int64
@@ -75,15 +75,14 @@ func newBench(tb testing.TB, moreLimits string) *bench {
 }
 
 func newBenchOn(tables *catalog.Tables) *bench {
-	e := &bench{store: state.NewMemory(), nowNs: int64(time.Hour)}
+	e := &bench{store: state.NewMemory(1), nowNs: int64(time.Hour)}
 	c := Config{
 		Loops: 1, RequestBytesMax: 1 << 20, BudgetBytes: 1 << 30, IdlePerHostMax: 10,
 		StreamIdle: time.Minute, KeepAlive: 15 * time.Second,
 	}
 	p := Ports{
 		Dial:     func(d *Dial) bool { e.dial = d; return true },
-		Submit:   func(r *state.Reservation) bool { e.lane = append(e.lane, r); return true },
-		Return:   func(r *state.Reservation) bool { e.lane = append(e.lane, r); return true },
+		Submit:   func(o *state.Op) bool { e.lane = append(e.lane, o); return true },
 		Spool:    &e.spool,
 		Inflight: admit.NewInflight(100),
 	}
@@ -121,12 +120,9 @@ func (e *bench) runLane() {
 	if len(e.lane) == 0 {
 		return
 	}
-	reserves := e.lane[0].Verb == state.Reserve
 	e.store.Apply(e.nowNs, e.lane)
-	if reserves {
-		for _, r := range e.lane {
-			e.loop.Post(r.Owner.(Message))
-		}
+	for _, o := range e.lane {
+		e.loop.Post(Answer{o})
 	}
 	e.lane = e.lane[:0]
 	e.loop.Begin(e.nowNs, e.nowNs)
@@ -198,11 +194,11 @@ func TestAsked(t *testing.T) {
 			e := newBench(t, "")
 			e.loop.Begin(e.nowNs, e.nowNs)
 			e.client.OnBytes([]byte(tt.request))
-			if asked := e.loop.End(); asked != tt.want || asked != (len(e.lane) == 1) {
-				t.Errorf("asked is %t, the lane has %d reservations", asked, len(e.lane))
+			if asked, _ := e.loop.End(); asked != tt.want || asked != (len(e.lane) == 1) {
+				t.Errorf("asked is %t, the lane has %d operations", asked, len(e.lane))
 			}
 			e.loop.Begin(e.nowNs, e.nowNs)
-			if e.loop.End() {
+			if asked, _ := e.loop.End(); asked {
 				t.Error("asked again")
 			}
 		})

@@ -5,6 +5,7 @@ import (
 
 	"relay/admit"
 	"relay/httpparse"
+	"relay/store/state"
 	"relay/upstream"
 	"relay/upstream/wire"
 )
@@ -39,7 +40,7 @@ func (x *exchange) appendResponseHead(dst []byte, length int64) []byte {
 	h := upstream.ResponseHead{
 		Status: r.Status, Fields: r.Fields, Shape: x.route.Shape, RequestID: x.requestID(), Date: l.date(),
 		Decoded: a.decoded, EventStream: a.mode == streaming,
-		RetryAfterNs: usualRetryNs(r.Status),
+		RetryAfterNs: usualRetryNs(r.Status), Limits: x.rateLimits(),
 	}
 	h.Framing = upstream.Framing{
 		Body: httpparse.ByLength, ContentLength: length,
@@ -71,10 +72,13 @@ func (x *exchange) appendErrorHead(dst []byte, status int, e wire.Error, length 
 	}
 	h := upstream.AnswerHead{
 		Status: status, Shape: x.route.Shape, RequestID: x.requestID(), Date: x.loop.date(), ContentLength: int64(length),
-		RetryAfterNs: retryNs, Close: c.lastAnswer, KeepAlive: x.http10 && !c.lastAnswer,
+		RetryAfterNs: retryNs, Limits: x.rateLimits(), Close: c.lastAnswer, KeepAlive: x.http10 && !c.lastAnswer,
 	}
-	if retryNs == 0 {
+	switch retryNs {
+	case 0:
 		h.RetryAfterNs = usualRetryNs(status)
+	case state.NeverNs:
+		h.RetryAfterNs, h.NoRetry = 0, true
 	}
 	if e == wire.MethodNotAllowed {
 		h.Allow = x.route.ID.Allow()

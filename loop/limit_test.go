@@ -84,6 +84,7 @@ func TestDeniedConcurrency(t *testing.T) {
 				c, u := r.exchange(post(chatPath, chatAsk, narrowKey))
 				third := r.accept()
 				third.send(post(chatPath, chatAsk, narrowKey))
+				r.pass(2 * TickEvery) // it is asked for twice
 				if a := third.reply(); a.status != 429 || !strings.Contains(a.body, "limit of policy/narrow reached: 2 requests at a time") || a.fields["retry-after"] == "" {
 					t.Fatalf("the third got %d: %s", a.status, a.body)
 				}
@@ -136,29 +137,27 @@ func TestStoreLost(t *testing.T) {
 			body = messageAsk
 		}
 		c.send(post(path, body, ratedKey))
-		s := r.lane[0]
-		r.lane = nil
-		s.Lost = true
-		r.post(s.Owner.(Message))
+		r.holdLane, r.storeLost = false, true
+		r.settle()
 		wantError(t, c.reply(), 503, 529, path == messagePath, "service_unavailable_error", "overloaded_error", "server_is_overloaded", "Limits cannot be checked")
 		r.end()
 	}
 }
 
-// TestOwedRelease: a slot that the lane has no room for is given back later.
-func TestOwedRelease(t *testing.T) {
+// TestOwedSlot: a slot that the lane has no room for is given back later.
+func TestOwedSlot(t *testing.T) {
 	r := newRig(t)
 	defer r.end()
 	_, u := r.exchange(post(chatPath, chatAsk, narrowKey))
 	r.laneFull = true
 	serve(u)
-	if r.lent != 1 || len(r.loop.owed) != 1 {
-		t.Fatalf("%d lent, %d owed", r.lent, len(r.loop.owed))
+	if r.slots() != 1 {
+		t.Fatalf("%d slots are lent", r.slots())
 	}
 	r.pass(time.Second)
 	r.laneFull = false
-	r.pass(TickEvery)
-	if r.lent != 0 {
+	r.pass(time.Second)
+	if r.slots() != 0 {
 		t.Error("the slot is not given back")
 	}
 }

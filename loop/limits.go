@@ -34,6 +34,13 @@ const (
 	connectSlack     = 2 * time.Second  // added to the dialer's own timeout before the loop gives up on it
 )
 
+// Limits of what a request is counted by.
+const (
+	parkedMax          = 5 * time.Second // for the answer of a lane; a store has less
+	topUpTokens        = 1024            // output of a stream beyond what is counted, until it is
+	topUpBytesPerToken = 6               // text takes less per token, as a rule
+)
+
 // Limits of a loop.
 const (
 	mailboxMax      = 1 << 16 // messages

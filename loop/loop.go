@@ -3,9 +3,9 @@ package loop
 import (
 	"math/rand/v2"
 
+	"relay/admit"
 	"relay/httpparse"
 	"relay/store/catalog"
-	"relay/store/state"
 	"relay/upstream"
 	"relay/upstream/wire"
 )
@@ -58,8 +58,12 @@ type Loop struct {
 
 	scratch []byte // for texts that are copied at once
 	infos   []wire.ModelInfo
-	spare   *state.Reservation   // one that holds nothing, for reuse
-	owed    []*state.Reservation // releases that the lane could not take yet
+
+	leases    *admit.Leases
+	estimates *admit.Estimates
+	calendar  *admit.Calendar
+	decisions []admit.Decision // from decided on still to be worked off
+	decided   int
 
 	asked     bool // the lane, in this callback
 	draining  bool // answers say Connection: close
@@ -83,6 +87,8 @@ func New(c Config, p Ports, t *catalog.Tables, wake func()) *Loop {
 	l.quiet.loop, l.quiet.timer.wakes = l, &l.quiet
 	l.deadline.loop, l.deadline.timer.wakes = l, &l.deadline
 	l.rotation = upstream.NewRotation(c.Seed + uint64(c.Index))
+	l.estimates, l.calendar = admit.NewEstimates(), admit.NewCalendar()
+	l.leases = admit.NewLeases(c.Index, l.submit, l.bounds)
 	return l
 }
 
@@ -98,11 +104,13 @@ func (l *Loop) Begin(monoNs, wallNs int64) {
 	l.blamed, l.suspect = l.suspect, nil // set only when the last callback panicked
 }
 
-// End lets clients go on whose next request had waited, and sends what the
-// callback gathered. Each entry leaves its list before it is worked off, so
-// that a panic loses none of the others. asked says that mail may come at once:
-// the callback asked the lane for something.
-func (l *Loop) End() (asked bool) {
+// End lets clients go on whose next request had waited, tells lanes what they
+// are to know, and sends what the callback gathered: so a slot that an answer
+// sets free is with its lane before the answer is with the client. Each entry
+// leaves its list before it is worked off, so that a panic loses none of the
+// others. asked says that mail may come at once: the callback asked a lane for
+// something. Tick is to be called at nextNs at the latest; 0 = whenever.
+func (l *Loop) End() (asked bool, nextNs int64) {
 	for n := len(l.freed); n > 0; n = len(l.freed) {
 		u := l.freed[n-1]
 		l.freed = l.freed[:n-1]
@@ -114,6 +122,10 @@ func (l *Loop) End() (asked bool) {
 		l.resume = l.resume[:n-1]
 		l.suspect = c
 		c.resumeInput()
+	}
+	if due := l.leases.DueNs(); due != 0 && due <= l.nowNs {
+		l.suspect = nil
+		l.leases.Tick(l.nowNs)
 	}
 	for n := len(l.dirty); n > 0; n = len(l.dirty) {
 		o := l.dirty[n-1]
@@ -132,13 +144,12 @@ func (l *Loop) End() (asked bool) {
 	}
 	l.suspect = nil
 	asked, l.asked = l.asked, false
-	return asked
+	return asked, l.leases.DueNs()
 }
 
 // Tick fires the timers that are due.
 func (l *Loop) Tick() {
-	l.payOwed()
-	if len(l.mailBatch) > 0 { // left by a panic
+	if len(l.mailBatch) > 0 || len(l.decisions) > 0 { // left by a panic
 		l.RunMail()
 	}
 	l.wheel.advance(l.nowNs, &l.suspect)
@@ -149,6 +160,7 @@ func (l *Loop) Tick() {
 // more came meanwhile: the driver then calls it again after it has looked at
 // its sockets.
 func (l *Loop) RunMail() (more bool) {
+	l.workDecisions()
 	if len(l.mailBatch) == 0 {
 		l.mailBatch = l.mail.Take(l.mailSpare)
 		l.mailSpare = l.mailBatch

@@ -80,6 +80,7 @@ type Metrics struct {
 	Attempts   [upstream.FaultCount]uint64 // by upstream.Fault, 0 = success
 	Errors     [wire.ErrorCount]uint64     // told by Relay, by wire.Error
 	KeysDown   uint64                      // answers 401/402/403 to our own credential
+	StoreOps   uint64                      // group operations handed to lanes
 	HungUp     uint64                      // callers who left before the end
 	Reused     uint64                      // attempts on a kept connection
 	Dialed     uint64                      // attempts on a new connection
@@ -97,6 +98,7 @@ type Metrics struct {
 	Streams       int64 // running and streaming
 	BudgetUsed    int64 // bytes charged to the loop's byte budget
 	Timers        int64
+	Leases        int64 // counter groups that the loop has something of
 }
 
 // Meters are the label values of limit_denials_total, by catalog.Meter.
@@ -112,7 +114,7 @@ func ErrorLabel(i int) string { return wire.Error(i).String() }
 // goroutine and must not block; a loop that is stuck does not answer.
 type Scrape struct {
 	Metrics Metrics
-	Drained bool // the drain is over: no client is connected
+	Drained bool // the drain is over: no client is connected, and the lanes have all that is theirs
 	Reply   func(*Scrape)
 }
 
@@ -121,6 +123,7 @@ func (s *Scrape) Deliver(l *Loop) {
 	s.Metrics = l.metrics
 	s.Metrics.BudgetUsed = l.buffers.used
 	s.Metrics.Timers = l.wheel.armed
-	s.Drained = l.draining && l.metrics.Clients == 0 && l.metrics.Exchanges == 0
+	s.Metrics.Leases = int64(l.leases.Len())
+	s.Drained = l.draining && l.metrics.Clients == 0 && l.metrics.Exchanges == 0 && l.leases.Len() == 0
 	s.Reply(s)
 }

@@ -76,16 +76,17 @@ type rig struct {
 	spool    *scriptSpool
 
 	sockets   []*scriptSocket
-	dials     []*Dial              // asked for, not answered yet
-	lane      []*state.Reservation // submitted, not worked off yet
+	dials     []*Dial     // asked for, not answered yet
+	lane      []*state.Op // submitted, not worked off yet
 	inflaters []*scriptInflater
 
 	holdLane   bool // the lane works off nothing
 	laneFull   bool // takes nothing
 	dialFull   bool
 	noInflater bool
-	lent       int // granted reservations that hold slots
-	panics     int // planted ones that came
+	storeLost  bool                // the lane answers that the store is lost
+	lent       map[*state.Op]int64 // slots, by the last answer
+	panics     int                 // planted ones that came
 }
 
 var rigTables = func() *catalog.Tables {
@@ -106,13 +107,13 @@ func newRigWith(t *testing.T, change func(*Config)) *rig {
 
 func newRigOn(t *testing.T, c Config, tables *catalog.Tables) *rig {
 	r := &rig{
-		t: t, nowNs: int64(time.Hour), store: state.NewMemory(),
-		inflight: admit.NewInflight(100),
+		t: t, nowNs: int64(time.Hour), store: state.NewMemory(c.Loops),
+		inflight: admit.NewInflight(100), lent: map[*state.Op]int64{},
 	}
 	r.spool = &scriptSpool{rig: r}
-	lane := func(s *state.Reservation) bool {
+	lane := func(o *state.Op) bool {
 		if !r.laneFull {
-			r.lane = append(r.lane, s)
+			r.lane = append(r.lane, o)
 		}
 		return !r.laneFull
 	}
@@ -123,7 +124,7 @@ func newRigOn(t *testing.T, c Config, tables *catalog.Tables) *rig {
 			}
 			return !r.dialFull
 		},
-		Submit: lane, Return: lane, Spool: r.spool, Inflight: r.inflight, Inflate: r.inflate,
+		Submit: lane, Spool: r.spool, Inflight: r.inflight, Inflate: r.inflate,
 	}, tables, func() {})
 	r.loop.wheel.init(r.nowNs)
 	return r
@@ -195,19 +196,23 @@ func (r *rig) settle() {
 func (r *rig) runLane() {
 	batch := r.lane
 	r.lane = nil
-	for _, s := range batch {
-		reserve, held := s.Verb == state.Reserve, s.Holds()
-		r.store.Apply(r.nowNs, []*state.Reservation{s})
-		switch {
-		case reserve && s.Holds():
-			r.lent++
-		case !reserve && held:
-			r.lent--
+	for _, o := range batch {
+		if r.storeLost {
+			o.Lose()
+		} else {
+			r.store.Apply(rigEpochNs+r.nowNs, []*state.Op{o})
+			r.lent[o] = o.Lent()
 		}
-		if reserve {
-			r.loop.Post(s.Owner.(Message))
-		}
+		r.loop.Post(Answer{o})
 	}
+}
+
+// slots is how many slots the store has lent.
+func (r *rig) slots() (n int64) {
+	for _, lent := range r.lent {
+		n += lent
+	}
+	return n
 }
 
 // post gives the loop a message and lets it arrive.
@@ -299,8 +304,8 @@ func (r *rig) idle() {
 	r.t.Helper()
 	inflight, _ := r.inflight.Load()
 	m := &r.loop.metrics
-	if m.Exchanges != 0 || m.Streams != 0 || inflight != 0 || r.lent != 0 {
-		r.t.Errorf("%d exchanges, %d streams, %d in flight, %d reservations are left", m.Exchanges, m.Streams, inflight, r.lent)
+	if m.Exchanges != 0 || m.Streams != 0 || inflight != 0 || r.slots() != 0 {
+		r.t.Errorf("%d exchanges, %d streams, %d in flight, %d slots are left", m.Exchanges, m.Streams, inflight, r.slots())
 	}
 }
 
@@ -316,14 +321,15 @@ func (r *rig) end() {
 		r.failDial(DialRefused)
 	}
 	l := r.loop
+	r.rest()
 	l.wheel.disarm(&l.quiet.timer)
 	l.wheel.disarm(&l.deadline.timer)
 	m := &l.metrics
 	if m.Clients != 0 || m.Upstreams != 0 || m.IdleUpstreams != 0 || m.Exchanges != 0 {
 		r.t.Errorf("%d clients, %d upstreams, %d idle ones, %d exchanges are left", m.Clients, m.Upstreams, m.IdleUpstreams, m.Exchanges)
 	}
-	if l.buffers.used != 0 || l.wheel.armed != 0 || len(l.pools) != 0 || len(l.owed) != 0 || r.lent != 0 {
-		r.t.Errorf("left are %d bytes, %d timers, %d pools, %d owed, %d lent", l.buffers.used, l.wheel.armed, len(l.pools), len(l.owed), r.lent)
+	if l.buffers.used != 0 || l.wheel.armed != 0 || len(l.pools) != 0 || l.leases.Len() != 0 || r.slots() != 0 {
+		r.t.Errorf("left are %d bytes, %d timers, %d pools, %d leases, %d slots", l.buffers.used, l.wheel.armed, len(l.pools), l.leases.Len(), r.slots())
 	}
 	if len(l.freed)+len(l.resume)+len(l.dirty)+len(l.ending) != 0 {
 		r.t.Error("a list of the callback is not empty")
@@ -333,6 +339,15 @@ func (r *rig) end() {
 	}
 	if n, _ := r.inflight.Load(); n != 0 {
 		r.t.Errorf("%d slots of the in-flight cap are left", n)
+	}
+}
+
+// rest has everything go back to the store.
+func (r *rig) rest() {
+	r.storeLost = false
+	r.do(nil, func() { r.loop.leases.Close(r.nowNs) })
+	for range 100 {
+		r.do(nil, func() {})
 	}
 }
 

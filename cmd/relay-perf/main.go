@@ -24,6 +24,7 @@ type commands struct {
 	Reader   readerCommand   `cmd:"" help:"Pour a large stream to a reader that is slow, or that stops."`
 	Baseline baselineCommand `cmd:"" help:"Serve a gateway of the usual design, a goroutine per connection, with the settings of relay serve."`
 	Soak     soakCommand     `cmd:"" help:"Hold a slow load for a long time, then check every row, every account and every leak."`
+	Lanes    lanesCommand    `cmd:"" help:"Count limits in a store by loops and lanes alone, and see what a request costs the store."`
 }
 
 // commit is set by the build.

@@ -50,6 +50,8 @@ func TestMeasurements(t *testing.T) {
 			[]string{"whole, every byte checked | 3.0"}},
 		{"reader that never reads again", "reader --targets nethttp --pour-mb 30 --rate-mb 10 --stop-mb 1 --never --give-up 300ms",
 			[]string{"NOT given up within 300ms"}},
+		{"lanes", "lanes --rate 400 --policies 10 --warm-up 100ms --hold 300ms",
+			[]string{"| 400 | leases | ", "| 200 | memory | ", "* Leases at 400/s: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -123,6 +125,7 @@ func TestWrongUse(t *testing.T) {
 		{"ladder --relay /nonexistent/relay", "is no relay binary"},
 		{"ladder --rounds 1000", "want 1 to 100"},
 		{"streams --rounds 0", "want 1 to 100"},
+		{"lanes --redis 127.0.0.1:1 --modes guess", "want any of"},
 		{"streams --targets nethttp --streams 10000000", "raise the limit"},
 		{"idle --targets nethttp --connections 10000000", "raise the limit"},
 		{"gen --addr 127.0.0.1:1 --rate 0", "want more than 0"},

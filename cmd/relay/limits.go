@@ -20,8 +20,15 @@ const (
 	connsMin         = 16       // fewer make no gateway
 	spoolRowBytes    = 512      // of a usage row, for the reserve of the spool
 	spoolReserveMax  = 4 << 20  // reserve per loop: more would hurt small disks
-	lanePendingMax   = 1 << 16  // reservations that wait for the lane; past it requests are refused as overloaded
+	lanePendingMax   = 1 << 16  // group operations that wait for a lane; past it requests are refused as overloaded
 	scrapeTimeout    = 2 * time.Second
+)
+
+// Times of the shared store.
+const (
+	storeLook  = 100 * time.Millisecond // between looks at how it is
+	storeCalm  = 2 * time.Second        // without a failure, until it counts as back
+	storeGrace = 2 * time.Second        // that it may be lost before a relay that refuses is not ready
 )
 
 // limits are what the process and each of its loops may use.

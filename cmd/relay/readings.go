@@ -1,7 +1,11 @@
 package main
 
 import (
+	"slices"
+
 	"relay/cmd/relay/control"
+	"relay/store/redis"
+	"relay/store/state"
 	"relay/upstream"
 	"relay/usage/spool"
 )
@@ -16,7 +20,8 @@ func (r *relay) startControl() {
 		Catalog:    r.file.Status,
 		Reactor:    r.reactor.Stats,
 		Draining:   r.draining.Load,
-		Readings:   append(r.inflightReadings(), r.spoolReadings()...),
+		Store:      r.storeState,
+		Readings:   slices.Concat(r.inflightReadings(), r.storeReadings(), r.spoolReadings()),
 		Outcomes:   attemptOutcomes(),
 		Version:    version,
 		Commit:     commit,
@@ -42,8 +47,70 @@ func (r *relay) inflightReadings() []control.Reading {
 			Value: func() float64 { n, _ := r.inflight.Load(); return float64(n) }},
 		{Name: "inflight_limit", Help: "The cap of requests in flight. What was derived or set?",
 			Value: func() float64 { _, limit := r.inflight.Load(); return float64(limit) }},
-		{Name: "lane_pending", Help: "Reservations that wait to be counted. Does the lane keep up?",
-			Value: func() float64 { return float64(r.lane.box.Due()) }},
+		{Name: "lane_pending", Help: "Group operations that wait to be counted. Do the lanes keep up?",
+			Value: func() float64 { return float64(r.lanes.pending()) }},
+	}
+}
+
+// storeState is what readiness has to know of the store.
+func (r *relay) storeState() control.Store {
+	if r.shared == nil {
+		return control.Store{Backend: "memory"}
+	}
+	return r.shared.state()
+}
+
+// storeReadings tell of the shared store.
+func (r *relay) storeReadings() []control.Reading {
+	if r.shared == nil {
+		return nil
+	}
+	h := r.shared
+	flag := func(is bool) float64 {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	lost := func() bool { return !h.standing.Load().lostAt.IsZero() }
+	stat := func(of func(*redis.Stats) float64) func() float64 {
+		return func() float64 {
+			s := h.store.Stats()
+			return of(&s)
+		}
+	}
+	total := func(of func(*state.Outage) int64) func() float64 {
+		return func() float64 {
+			n := int64(0)
+			for _, f := range h.fallback {
+				n += of(f)
+			}
+			return float64(n)
+		}
+	}
+	return []control.Reading{
+		{Name: "store_up", Help: "1 while the shared store can be asked. Are limits counted together with the other relays?",
+			Value: func() float64 { return flag(!lost()) }},
+		{Name: "store_local", Help: "1 while the store is lost and this relay counts its share of the limits by itself. Are limits held less exactly?",
+			Value: func() float64 { return flag(lost() && h.local) }},
+		{Name: "store_relays", Help: "Relays that use the store, as far as this one knows. Do all relays share it?",
+			Value: func() float64 { return float64(h.store.Live()) }},
+		{Name: "store_ticks_total", Help: "Batches that the store was asked. How often is it asked?", Counter: true,
+			Value: stat(func(s *redis.Stats) float64 { return float64(s.Applies) })},
+		{Name: "store_tick_seconds_total", Help: "Time spent in them. Divided by their number: how slow is the store?", Counter: true,
+			Value: stat(func(s *redis.Stats) float64 { return s.ApplyTotal.Seconds() })},
+		{Name: "store_tick_seconds_last", Help: "The last batch, of the lane for which it took longest. How slow is the store right now?",
+			Value: stat(func(s *redis.Stats) float64 { return s.ApplyLast.Seconds() })},
+		{Name: "store_calls_total", Help: "Calls of a script. How much does the store do?", Counter: true,
+			Value: stat(func(s *redis.Stats) float64 { return float64(s.Calls) })},
+		{Name: "store_failures_total", Help: "Calls of a script without an answer, or that the store did not know. Is the way to the store sound?", Counter: true,
+			Value: stat(func(s *redis.Stats) float64 { return float64(s.Failed) })},
+		{Name: "store_local_ops_total", Help: "Group operations answered by this relay alone. How much was counted without the others?", Counter: true,
+			Value: total((*state.Outage).Answered)},
+		{Name: "store_lost_ops_total", Help: "Group operations without an answer, whose requests were refused. What did a lost store cost?", Counter: true,
+			Value: total((*state.Outage).Lost)},
+		{Name: "store_forgotten_total", Help: "Groups of which charges or returns were given up because the store was gone for too long. Are limits counted wrong?", Counter: true,
+			Value: func() float64 { return float64(h.store.Forgotten()) }},
 	}
 }
 

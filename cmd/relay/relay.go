@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"relay/loop/reactor"
 	"relay/store/catalog"
 	"relay/store/source"
+	"relay/store/state"
 	"relay/usage/spool"
 )
 
@@ -31,7 +33,8 @@ type relay struct {
 	file     *source.File
 	sockets  sockets
 	inflight *admit.Inflight
-	lane     *lane
+	shared   *sharedStore // nil: limits are counted in memory
+	lanes    *lanes
 	reactor  *reactor.Reactor
 	loops    []*loop.Loop
 	control  *control.Server
@@ -49,6 +52,12 @@ func startRelay(settings *Settings, log *slog.Logger) (*relay, error) {
 	r.life, r.endLife = context.WithCancel(context.Background())
 	if err := r.start(); err != nil {
 		r.endLife()
+		if r.lanes != nil {
+			r.lanes.stop()
+		}
+		if r.shared != nil {
+			r.shared.close()
+		}
 		if r.reactor != nil {
 			r.reactor.Stop()
 		}
@@ -90,8 +99,10 @@ func (r *relay) start() error {
 	if err := r.startLoops(tables); err != nil {
 		return err
 	}
-	r.watching.Add(1)
-	go r.watch()
+	r.watching.Go(r.watch)
+	if r.shared != nil {
+		r.watching.Go(func() { r.shared.watch(r.life) })
+	}
 	go tidy(r.life)
 	r.startControl()
 	return r.listen()
@@ -136,11 +147,27 @@ func (r *relay) openSpool() (*spool.Spool, error) {
 	})
 }
 
-// startLoops starts the event loops, each with a Loop on it, and the lane that
-// counts their limits.
+// openLanes makes the lanes that count limits, and opens the store that they
+// share with other relays if there is one.
+func (r *relay) openLanes() error {
+	if r.settings.StateBackend == "memory" {
+		one := []state.Store{state.NewMemory(r.limits.loops)}
+		r.lanes = newLanes(one, lanePendingMax, func(uint64) int { return 0 })
+		return nil
+	}
+	shared, err := openShared(r.settings, r.reactor, r.limits.loops, r.log)
+	if err != nil {
+		return err
+	}
+	r.shared = shared
+	r.lanes = newLanes(shared.stores(), cmp.Or(int(r.settings.RedisMaxPending), lanePendingMax), shared.store.LaneOf)
+	return nil
+}
+
+// startLoops starts the event loops, each with a Loop on it, and the lanes that
+// count their limits.
 func (r *relay) startLoops(tables *catalog.Tables) error {
 	r.loops = make([]*loop.Loop, r.limits.loops)
-	r.lane = newLane()
 	var decoders *inflaters
 	running, err := reactor.Start(reactor.Options{
 		Loops:            r.limits.loops,
@@ -155,8 +182,7 @@ func (r *relay) startLoops(tables *catalog.Tables) error {
 		}
 		r.loops[index] = loop.New(r.loopConfig(index), loop.Ports{
 			Dial:     x.Dial,
-			Submit:   r.lane.box.Put,
-			Return:   r.lane.box.PutQuiet, // seen before any later reservation, which is soon enough
+			Submit:   func(o *state.Op) bool { return r.lanes.submit(o) }, // there before the first client
 			Spool:    r.spool.Writer(index),
 			Inflight: r.inflight,
 			Inflate:  decoders.start,
@@ -167,7 +193,10 @@ func (r *relay) startLoops(tables *catalog.Tables) error {
 	if err != nil {
 		return err
 	}
-	r.lane.start(running.Post)
+	if err := r.openLanes(); err != nil {
+		return err
+	}
+	r.lanes.start(running.Post)
 	return nil
 }
 
@@ -221,7 +250,6 @@ func (r *relay) offer(m loop.Message) {
 
 // watch gives each accepted catalog to the loops, until the relay ends.
 func (r *relay) watch() {
-	defer r.watching.Done()
 	err := r.file.Watch(r.life, func(t *catalog.Tables) {
 		r.tell(r.life, r.loops, loop.Tables{Tables: t})
 	})
@@ -251,7 +279,8 @@ func (r *relay) listen() error {
 	return nil
 }
 
-// end drains the relay and ends all parts, in the opposite order of start.
+// end drains the relay and ends all parts. Lanes end before the loops, by way
+// of which they reach their store.
 func (r *relay) end(deadline time.Duration) error {
 	r.draining.Store(true)
 	r.reactor.StopAccept()
@@ -263,8 +292,11 @@ func (r *relay) end(deadline time.Duration) error {
 	}
 	r.endLife()
 	r.watching.Wait()
+	r.lanes.stop()
+	if r.shared != nil {
+		r.shared.close()
+	}
 	r.reactor.Stop()
-	r.lane.stop()
 	if r.control != nil {
 		r.control.Close()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"sort"
 	"strconv"
@@ -23,12 +24,18 @@ type Settings struct {
 	ProxyProtocol  choice  `env:"RELAY_PROXY_PROTOCOL" default:"off" choices:"off,on" help:"Expect a PROXY header (v1 or v2) on inference connections: off or on."`
 	TrustedProxies subnets `env:"RELAY_TRUSTED_PROXIES" help:"Addresses or networks that may send a PROXY header, comma list; unset: any."`
 
-	Loops        number `env:"RELAY_LOOPS" min:"1" max:"1024" help:"Event loops; unset = GOMAXPROCS."`
-	StateBackend choice `env:"RELAY_STATE_BACKEND" default:"memory" choices:"memory" note:"(redis is not part of this version)" help:"Where limits are counted: memory."`
-	Catalog      path   `env:"RELAY_CATALOG" default:"relay.yaml" help:"The catalog file."`
-	DataDir      path   `env:"RELAY_DATA_DIR" help:"Folder of the spool; unset = ./relay-data."`
-	SpoolSync    span   `env:"RELAY_SPOOL_SYNC" default:"20" unit:"ms" min:"0" max:"10s" help:"Time between fsyncs of the spool, in ms; 0 = every answer waits for its own."`
-	SpoolFull    choice `env:"RELAY_SPOOL_FULL" default:"refuse" choices:"refuse,serve" help:"When the spool cannot take records: refuse requests, or serve them unrecorded."`
+	Loops     number `env:"RELAY_LOOPS" min:"1" max:"1024" help:"Event loops; unset = GOMAXPROCS."`
+	Catalog   path   `env:"RELAY_CATALOG" default:"relay.yaml" help:"The catalog file."`
+	DataDir   path   `env:"RELAY_DATA_DIR" help:"Folder of the spool; unset = ./relay-data."`
+	SpoolSync span   `env:"RELAY_SPOOL_SYNC" default:"20" unit:"ms" min:"0" max:"10s" help:"Time between fsyncs of the spool, in ms; 0 = every answer waits for its own."`
+	SpoolFull choice `env:"RELAY_SPOOL_FULL" default:"refuse" choices:"refuse,serve" help:"When the spool cannot take records: refuse requests, or serve them unrecorded."`
+
+	StateBackend    choice     `env:"RELAY_STATE_BACKEND" default:"memory" choices:"memory,redis" help:"Where limits are counted: memory, of this process alone, or redis, together with other relays."`
+	RedisAddr       storeAddrs `env:"RELAY_REDIS_ADDR" help:"The store of redis, host:port or redis://user:password@host:port/db (rediss for TLS); several nodes of a cluster as a comma list."`
+	RedisLanes      number     `env:"RELAY_REDIS_LANES" min:"1" max:"16" help:"Lanes per node of the store: goroutines, each with a connection; unset = 1."`
+	RedisTags       number     `env:"RELAY_REDIS_TAGS" min:"1" max:"1024" help:"Hash tags that counters are spread over, the same at all relays; unset = 1, of a cluster 64."`
+	RedisMaxPending number     `env:"RELAY_REDIS_MAX_PENDING" min:"1" max:"10000000" help:"Group operations that may wait for a lane; past it requests are refused as overloaded; unset = 65536."`
+	StoreOutage     choice     `env:"RELAY_STORE_OUTAGE" default:"refuse" choices:"refuse,local" help:"While the store is lost: refuse requests with limits, or count a share of the limits locally."`
 
 	MaxInflight            number `env:"RELAY_MAX_INFLIGHT" min:"1" max:"10000000" help:"Requests in flight in the process; unset = what fits in 40 % of the memory limit."`
 	MaxConns               number `env:"RELAY_MAX_CONNS" min:"1" max:"10000000" help:"Client connections; unset = what fits in 40 % of the memory limit and 80 % of the descriptors."`
@@ -65,6 +72,32 @@ func (s *Settings) check() error {
 	if len(s.TrustedProxies) > 0 && s.ProxyProtocol != "on" {
 		return &wrongValue{"RELAY_TRUSTED_PROXIES (--trusted-proxies)", s.TrustedProxies.String(),
 			"nothing while RELAY_PROXY_PROTOCOL is off: no connection would be checked"}
+	}
+	return s.checkStore()
+}
+
+// checkStore looks at what the settings of the shared store say together.
+func (s *Settings) checkStore() error {
+	const addr = "RELAY_REDIS_ADDR (--redis-addr)"
+	if s.StateBackend == "redis" {
+		if len(s.RedisAddr) == 0 {
+			return &wrongValue{addr, "", "host:port of the store, since RELAY_STATE_BACKEND is redis"}
+		}
+		return nil
+	}
+	for _, f := range []struct {
+		name, value string
+		given       bool
+	}{
+		{addr, s.RedisAddr.String(), len(s.RedisAddr) > 0},
+		{"RELAY_REDIS_LANES (--redis-lanes)", fmt.Sprint(s.RedisLanes), s.RedisLanes != 0},
+		{"RELAY_REDIS_TAGS (--redis-tags)", fmt.Sprint(s.RedisTags), s.RedisTags != 0},
+		{"RELAY_REDIS_MAX_PENDING (--redis-max-pending)", fmt.Sprint(s.RedisMaxPending), s.RedisMaxPending != 0},
+		{"RELAY_STORE_OUTAGE (--store-outage)", string(s.StoreOutage), s.StoreOutage == "local"},
+	} {
+		if f.given {
+			return &wrongValue{f.name, f.value, "nothing while RELAY_STATE_BACKEND is memory: each relay would still count by itself"}
+		}
 	}
 	return nil
 }

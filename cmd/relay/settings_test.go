@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,7 +45,7 @@ func TestSettingsDefaults(t *testing.T) {
 		SpoolSync: span(20 * time.Millisecond), SpoolFull: "refuse",
 		ConnQueue: 128, ConnQueueTimeout: span(time.Second), MaxRequestBytes: 32 << 20,
 		StreamIdle: span(600 * time.Second), KeepAlive: span(15 * time.Second),
-		ShutdownDeadline: span(15 * time.Second), LogLevel: "info",
+		ShutdownDeadline: span(15 * time.Second), LogLevel: "info", StoreOutage: "refuse",
 	}
 	if !reflect.DeepEqual(*s, want) {
 		t.Errorf("defaults are %+v, want %+v", *s, want)
@@ -71,6 +72,12 @@ func TestSettingsValues(t *testing.T) {
 		{[]string{"--shutdown-deadline-s=2m"}, func(s *Settings) any { return s.ShutdownDeadline }, span(2 * time.Minute)},
 		{[]string{"--proxy-protocol=on", "--trusted-proxies=10.1.2.3/8, ::1"}, func(s *Settings) any { return len(s.TrustedProxies) }, 2},
 		{[]string{"--proxy-protocol=on", "--trusted-proxies=10.1.2.3/8"}, func(s *Settings) any { return s.TrustedProxies[0].String() }, "10.0.0.0/8"},
+		{redisWith("--redis-addr=redis://u:p%40@a:1/2"), func(s *Settings) any { return s.RedisAddr[0] + " " + s.RedisAddr.String() }, "redis://u:p%40@a:1/2 a:1"},
+		{redisWith("--redis-addr=a:1, redis://b:2"), func(s *Settings) any { return s.RedisAddr.String() }, "a:1,b:2"},
+		{redisWith("--redis-addr=a:1", "--redis-lanes=4", "--redis-tags=8", "--redis-max-pending=100", "--store-outage=local"),
+			func(s *Settings) any {
+				return fmt.Sprint(s.RedisLanes, s.RedisTags, s.RedisMaxPending, " ", s.StoreOutage)
+			}, "4 8 100 local"},
 		{[]string{"--spool-full=serve"}, func(s *Settings) any { return s.SpoolFull }, choice("serve")},
 	} {
 		s, wrong := parse(t, tt.args...)
@@ -81,6 +88,9 @@ func TestSettingsValues(t *testing.T) {
 		}
 	}
 }
+
+// redisWith are arguments beside those that choose the shared store.
+func redisWith(args ...string) []string { return append(args, "--state-backend=redis") }
 
 // wrongSettings are one or more wrong values for each setting, with what the
 // complaint says is allowed.
@@ -99,7 +109,11 @@ var wrongSettings = []struct{ variable, value, allowed string }{
 	{"RELAY_TRUSTED_PROXIES", strings.Repeat("::1,", 64) + "::2", "a comma list of at most 64 addresses or networks, such as 10.0.0.0/8,::1"},
 	{"RELAY_LOOPS", "0", "a whole number from 1 to 1024"},
 	{"RELAY_LOOPS", "two", "a whole number from 1 to 1024"},
-	{"RELAY_STATE_BACKEND", "redis", "memory (redis is not part of this version)"},
+	{"RELAY_STATE_BACKEND", "etcd", "memory or redis"},
+	{"RELAY_REDIS_LANES", "17", "a whole number from 1 to 16"},
+	{"RELAY_REDIS_TAGS", "0", "a whole number from 1 to 1024"},
+	{"RELAY_REDIS_MAX_PENDING", "0", "a whole number from 1 to 10000000"},
+	{"RELAY_STORE_OUTAGE", "open", "refuse or local"},
 	{"RELAY_CATALOG", strings.Repeat("x", 5000), "a path of at most 4095 bytes"},
 	{"RELAY_DATA_DIR", strings.Repeat("x", 5000), "a path of at most 4095 bytes"},
 	{"RELAY_SPOOL_SYNC", "-1", "a time from 0s to 10s, such as 20; a plain number is in ms"},
@@ -120,7 +134,7 @@ var wrongSettings = []struct{ variable, value, allowed string }{
 }
 
 func TestSettingsWrong(t *testing.T) {
-	tested := map[string]bool{"RELAY_ADMIN_TOKEN": true} // below: its value is not quoted
+	tested := map[string]bool{"RELAY_ADMIN_TOKEN": true, "RELAY_REDIS_ADDR": true} // below: their values are not quoted
 	for _, tt := range wrongSettings {
 		tested[tt.variable] = true
 		t.Run(tt.variable, func(t *testing.T) {
@@ -143,6 +157,9 @@ func TestSettingsWrong(t *testing.T) {
 	}
 }
 
+// addrAllowed is what is told of an address that is wrong.
+const addrAllowed = "allowed is host:port or redis://user:password@host:port/db, or a comma list of at most 64 of them for a cluster"
+
 func TestSettingsTogether(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -162,11 +179,36 @@ func TestSettingsTogether(t *testing.T) {
 		{"proxies with their protocol", []string{"--trusted-proxies=::1", "--proxy-protocol=on"}, ""},
 		{"short token", []string{"--admin-token=abc"},
 			`RELAY_ADMIN_TOKEN (--admin-token) is "***": allowed is 8 to 4096 printable ASCII characters without blank`},
+		{"address without a port", redisWith("--redis-addr=se:cret@localhost"),
+			`RELAY_REDIS_ADDR (--redis-addr) is "***": ` + addrAllowed + ` (address 1: has a port that is no number of 1 to 65535)`},
+		{"comma in a password", redisWith("--redis-addr=redis://u:se,cret@localhost:6379"),
+			`RELAY_REDIS_ADDR (--redis-addr) is "***": ` + addrAllowed + ` (address 1: is no URL: in a password, characters such as @ / % are written as %40 %2F %25)`},
+		{"too many addresses", redisWith("--redis-addr=" + strings.Repeat("a:1,", 64) + "a:1"),
+			`RELAY_REDIS_ADDR (--redis-addr) is "***": ` + addrAllowed},
+		{"store without an address", redisWith(),
+			`RELAY_REDIS_ADDR (--redis-addr) is "": allowed is host:port of the store, since RELAY_STATE_BACKEND is redis`},
+		{"address without a store", []string{"--redis-addr=redis://u:secret@a:1/2,redis://u:secret@b:2/2"},
+			`RELAY_REDIS_ADDR (--redis-addr) is "***": ` + addrAllowed + ` (a cluster has database 0 only)`},
+		{"address of a store that is not asked", []string{"--redis-addr=redis://u:secret@a:1/2"},
+			`RELAY_REDIS_ADDR (--redis-addr) is "a:1": allowed is nothing while RELAY_STATE_BACKEND is memory: each relay would still count by itself`},
+		{"lanes without a store", []string{"--redis-lanes=1"},
+			`RELAY_REDIS_LANES (--redis-lanes) is "1": allowed is nothing while RELAY_STATE_BACKEND is memory: each relay would still count by itself`},
+		{"tags without a store", []string{"--redis-tags=1"},
+			`RELAY_REDIS_TAGS (--redis-tags) is "1": allowed is nothing while RELAY_STATE_BACKEND is memory: each relay would still count by itself`},
+		{"pending without a store", []string{"--redis-max-pending=1"},
+			`RELAY_REDIS_MAX_PENDING (--redis-max-pending) is "1": allowed is nothing while RELAY_STATE_BACKEND is memory: each relay would still count by itself`},
+		{"outage without a store", []string{"--store-outage=local"},
+			`RELAY_STORE_OUTAGE (--store-outage) is "local": allowed is nothing while RELAY_STATE_BACKEND is memory: each relay would still count by itself`},
+		{"usual outage without a store", []string{"--store-outage=refuse"}, ""},
 		{"token with a blank", []string{"--admin-token=abcdefgh ijkl"},
 			`RELAY_ADMIN_TOKEN (--admin-token) is "***": allowed is 8 to 4096 printable ASCII characters without blank`},
 	} {
-		if _, wrong := parse(t, tt.args...); wrong != tt.want {
+		_, wrong := parse(t, tt.args...)
+		if wrong != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, wrong, tt.want)
+		}
+		if strings.Contains(wrong, "cret") {
+			t.Errorf("%s: %q tells the password", tt.name, wrong)
 		}
 	}
 }

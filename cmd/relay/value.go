@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"relay/store/redis"
 )
 
 // The kinds of a setting's value. Tags of the field bound them: min and max,
@@ -26,6 +29,10 @@ type (
 	label   string // a short printable name
 	path    string // of a file or folder
 	secret  string // never quoted
+
+	// storeAddrs are where a shared store is. They may hold a password, so they
+	// are quoted by String and nothing else.
+	storeAddrs []string
 )
 
 // portOff is a port that is not listened on.
@@ -38,6 +45,7 @@ const (
 	secretBytesMin = 8    // a secret: a shorter one could be guessed
 	secretBytesMax = 4096
 	subnetsMax     = 64 // networks in a list, which is walked for each connection
+	storeAddrsMax  = 64 // nodes of a cluster to begin with
 )
 
 // A wrongValue says that a setting has a value that is not allowed. It is one
@@ -73,6 +81,7 @@ func (r *valueReader) mappers() []kong.Option {
 		{label(""), readLabel},
 		{path(""), readPath},
 		{secret(""), readSecret},
+		{storeAddrs(nil), readStoreAddrs},
 	}
 	options := make([]kong.Option, 0, len(readers))
 	for _, x := range readers {
@@ -100,7 +109,8 @@ func (r *valueReader) decode(ctx *kong.DecodeContext, target reflect.Value,
 	}
 	value, allowed := read(text, ctx.Value.Tag)
 	if value == nil {
-		if target.Type() == reflect.TypeFor[secret]() {
+		switch target.Interface().(type) {
+		case secret, storeAddrs:
 			text = "***"
 		}
 		wrong := &wrongValue{settingName(ctx.Value), text, allowed}
@@ -242,11 +252,7 @@ func readChoice(text string, tag *kong.Tag) (any, string) {
 			return choice(text), ""
 		}
 	}
-	allowed := strings.Join(words, " or ")
-	if note := tag.Get("note"); note != "" {
-		allowed += " " + note
-	}
-	return nil, allowed
+	return nil, strings.Join(words, " or ")
 }
 
 func readAddress(text string, _ *kong.Tag) (any, string) {
@@ -318,4 +324,31 @@ func readSecret(text string, _ *kong.Tag) (any, string) {
 		}
 	}
 	return secret(text), ""
+}
+
+func readStoreAddrs(text string, _ *kong.Tag) (any, string) {
+	var list storeAddrs
+	for _, part := range strings.Split(text, ",") {
+		list = append(list, strings.TrimSpace(part))
+	}
+	allowed := fmt.Sprintf("host:port or redis://user:password@host:port/db, or a comma list of at most %d of them for a cluster", storeAddrsMax)
+	if len(list) > storeAddrsMax {
+		return nil, allowed
+	}
+	if err := redis.CheckAddrs(list); err != nil {
+		return nil, fmt.Sprintf("%s (%s)", allowed, strings.TrimPrefix(err.Error(), "redis: "))
+	}
+	return list, ""
+}
+
+// String is the list without what is secret: host:port of each.
+func (s storeAddrs) String() string {
+	parts := make([]string, len(s))
+	for i, addr := range s {
+		parts[i] = addr
+		if u, err := url.Parse(addr); err == nil && strings.Contains(addr, "://") {
+			parts[i] = u.Host
+		}
+	}
+	return strings.Join(parts, ",")
 }

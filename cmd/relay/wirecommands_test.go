@@ -26,6 +26,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"relay/store/redis/redistest"
 )
 
 // TestWireDemo runs the three printed lines through a shell.
@@ -164,7 +166,7 @@ func TestWireStartFails(t *testing.T) {
 		{"data folder is a file", []string{"RELAY_DATA_DIR=" + file}, 1, "RELAY_DATA_DIR"},
 		{"no certificate", []string{"RELAY_TLS_PORT=0", "RELAY_TLS_CERT_FILE=" + file, "RELAY_TLS_KEY_FILE=" + file}, 1, "RELAY_TLS_CERT_FILE"},
 		{"wrong value", []string{"RELAY_LOOPS=many"}, 2, `RELAY_LOOPS (--loops) is "many": allowed is a whole number from 1 to 1024`},
-		{"redis", []string{"RELAY_STATE_BACKEND=redis"}, 2, "allowed is memory"},
+		{"redis without an address", []string{"RELAY_STATE_BACKEND=redis"}, 2, "RELAY_REDIS_ADDR (--redis-addr) is \"\": allowed is host:port"},
 	} {
 		env := append([]string{"RELAY_BIND=127.0.0.1", "RELAY_PORT=0", "RELAY_CONTROL_PORT=0", "RELAY_CATALOG=" + g.catalog,
 			"RELAY_DATA_DIR=" + filepath.Join(g.folder, "other")}, tt.env...)
@@ -270,7 +272,7 @@ func TestWireTLS(t *testing.T) {
 // TestWireMetricsDocumented wants a row in the operating guide for every
 // metric that is there, and no row for one that is not.
 func TestWireMetricsDocumented(t *testing.T) {
-	g := startGateway(t)
+	g := startGateway(t, onStore(redistest.Start(t).Addr())...) // which has more of them
 	g.call("POST", chatPath, keyWide, chatBody)
 	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
 	if err != nil {

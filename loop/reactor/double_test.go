@@ -33,10 +33,11 @@ type core struct {
 	batchMax int // messages per RunMail; 0 = all
 	boxMax   int // 0 = no limit
 
-	open    bool // between Begin and End
-	asked   bool // told by the next End
-	sprung  bool // the callback panics on purpose
-	inside  int  // Socket methods on the stack
+	open    bool              // between Begin and End
+	asked   bool              // told by the next End
+	wish    func(*core) int64 // when the next tick is wanted, of End; nil = whenever
+	sprung  bool              // the callback panics on purpose
+	inside  int               // Socket methods on the stack
 	lastNs  int64
 	sockets []loop.Socket // accepted, in order
 	conns   []*conn
@@ -86,13 +87,16 @@ func (c *core) Begin(monoNs, wallNs int64) {
 	c.lastNs, c.open = monoNs, true
 }
 
-func (c *core) End() (asked bool) {
+func (c *core) End() (asked bool, nextNs int64) {
 	if !c.open {
 		c.t.Error("End without Begin")
 	}
 	c.open = false
 	asked, c.asked = c.asked, false
-	return asked
+	if c.wish != nil {
+		nextNs = c.wish(c)
+	}
+	return asked, nextNs
 }
 
 func (c *core) Tick() {

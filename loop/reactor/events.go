@@ -8,14 +8,17 @@ import (
 )
 
 // events is gnet's way in. Which connection it is about is told by the type of
-// the connection's context: a *socket or a *bell.
+// the connection's context: a *socket, a *bell or a *line.
 type events struct{ gnet.BuiltinEventEngine }
 
 // OnOpen runs when a connection has been registered with its loop.
 func (*events) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
-	if s, ok := c.Context().(*socket); ok {
-		s.gc, s.fd, s.state, s.opened = c, c.Fd(), live, true
-		s.shard.handle(workOpen, s)
+	switch x := c.Context().(type) {
+	case *socket:
+		x.gc, x.fd, x.state, x.opened = c, c.Fd(), live, true
+		x.shard.handle(workOpen, x)
+	case *line:
+		x.opened = true
 	}
 	return nil, gnet.None
 }
@@ -27,20 +30,25 @@ func (*events) OnTraffic(c gnet.Conn) gnet.Action {
 		x.shard.handle(workRead, x)
 	case *bell:
 		x.rung(c)
+	case *line:
+		x.arrived(c)
 	}
 	return gnet.None
 }
 
 // OnClose runs when a connection ends, also inside our own writes to it.
 func (*events) OnClose(c gnet.Conn, err error) gnet.Action {
-	if s, ok := c.Context().(*socket); ok {
-		l := s.shard
-		s.gone(err)
+	switch x := c.Context().(type) {
+	case *socket:
+		l := x.shard
+		x.gone(err)
 		if !l.busy {
 			l.busy = true
 			l.settle()
 			l.busy = false
 		}
+	case *line:
+		x.gone(err)
 	}
 	return gnet.None
 }

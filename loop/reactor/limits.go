@@ -26,6 +26,16 @@ const (
 // an answer to be awaited behind it.
 const quietGap = 50 * time.Microsecond
 
+// Lanes.
+const (
+	// owedEvery is how often a store that owes gets an empty batch.
+	owedEvery = 100 * time.Millisecond
+	// laneEndMax is how long a lane that ends lets its store tell what it owes,
+	// beside one Apply, and owedPause is the wait between its tries.
+	laneEndMax = time.Second
+	owedPause  = 10 * time.Millisecond
+)
+
 // bellWait is how long a loop may take to answer the self-check.
 const bellWait = 5 * time.Second
 

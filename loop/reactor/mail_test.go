@@ -2,7 +2,6 @@ package reactor
 
 import (
 	"context"
-	"errors"
 	"io"
 	"runtime"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"relay/loop"
-	"relay/store/state"
 )
 
 // TestMailLeavesRoom: a message that always posts the next one does not keep
@@ -167,6 +165,42 @@ func TestTicksCoalesce(t *testing.T) {
 	})
 }
 
+// TestTickWishes: a Core that wants a tick soon gets one each TickEvery for as
+// long as it wants; one that has time does not.
+func TestTickWishes(t *testing.T) {
+	var aheadNs atomic.Int64
+	st := playSilent(t, Options{}, func(c *core) {
+		if c.index == 0 {
+			c.wish = func(c *core) int64 { return c.lastNs + aheadNs.Load() }
+		}
+	})
+	for _, tt := range []struct {
+		name    string
+		ahead   time.Duration
+		hurries bool
+	}{
+		{"far", time.Minute, false},
+		{"due", -time.Second, true},
+		{"far again", loop.TickQuiet, false},
+		{"near", loop.TickQuiet - 1, true},
+	} {
+		aheadNs.Store(int64(tt.ahead))
+		seen := st.cores[0].ticks.Load()
+		eventually(t, tt.name+": a tick", func() bool { return st.cores[0].ticks.Load() > seen+1 })
+		if got := st.r.shards[0].hurried.Load(); got != tt.hurries {
+			t.Errorf("%s: in a hurry: %v", tt.name, got)
+		}
+	}
+	mine, others := st.cores[0].ticks.Load(), st.cores[1].ticks.Load()
+	eventually(t, "the other loop ticks", func() bool { return st.cores[1].ticks.Load() > others+10 })
+	if n := st.cores[0].ticks.Load() - mine; n < 20 { // 100 on a machine with nothing else to do
+		t.Errorf("%d ticks in the time of 10 quiet ones", n)
+	}
+	if st.r.shards[1].hurried.Load() {
+		t.Error("a loop without a wish is in a hurry")
+	}
+}
+
 // TestPanicCostsOneConnection: a panic in any callback, and one in Panicked on
 // top, closes that connection and leaves all others alone.
 func TestPanicCostsOneConnection(t *testing.T) {
@@ -283,71 +317,6 @@ func TestFewGoroutines(t *testing.T) {
 	}()
 	eventually(t, "fewer than 40 goroutines", func() bool { return runtime.NumGoroutine()-before < 40 })
 }
-
-// An oddStore grants every Reserve of a loop with an odd number.
-type oddStore struct{ calls int }
-
-func (s *oddStore) Apply(_ int64, batch []*state.Reservation) {
-	s.calls++
-	for _, r := range batch {
-		r.Granted = r.Verb == state.Reserve && r.Loop%2 == 1
-	}
-}
-
-// TestLane: each Reserve comes back once, answered, even when its loop has no
-// room at first; a Release does not.
-func TestLane(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	wake := make(chan struct{}, 1)
-	box := loop.NewMailbox[*state.Reservation](1000, func() {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	})
-	got := make(chan *asked, 1000)
-	refusals := 0
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		RunLane(ctx, &oddStore{}, box, wake, func(index int, m loop.Message) bool {
-			if refusals < 20 {
-				refusals++
-				return false
-			}
-			if r := m.(*asked); r.r.Loop != index {
-				t.Errorf("an answer of loop %d went to %d", r.r.Loop, index)
-			}
-			got <- m.(*asked)
-			return true
-		})
-	}()
-	const n = 300
-	for i := range n {
-		a := &asked{r: &state.Reservation{Verb: state.Reserve, Loop: i % 4}}
-		a.r.Owner = a
-		if !box.Put(a.r) || !box.Put(&state.Reservation{Verb: state.Release, Owner: errors.New("not a message")}) {
-			t.Fatal("box is full")
-		}
-	}
-	seen := map[*asked]bool{}
-	for range n {
-		a := receive(t, got)
-		if seen[a] || a.r.Granted != (a.r.Loop%2 == 1) {
-			t.Errorf("answer %+v, seen before: %v", a.r, seen[a])
-		}
-		seen[a] = true
-	}
-	cancel()
-	receive(t, ended)
-	if len(got) != 0 {
-		t.Errorf("%d answers too many", len(got))
-	}
-}
-
-type asked struct{ r *state.Reservation }
-
-func (*asked) Deliver(*loop.Loop) {}
 
 // TestMailAfterStop: a message posted to a loop that has ended goes nowhere;
 // above all not into a descriptor that was gnet's.

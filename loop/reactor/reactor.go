@@ -30,12 +30,14 @@ type Options struct {
 // A Core is what runs on a shard; *loop.Loop is one. All methods but Post are
 // called on the shard's goroutine, and the Conns it hands out as well.
 //
-// A callback that panics has no End; Panicked follows, between a Begin and an
-// End of its own.
+// End says whether the callback asked a lane for something, and when the Core
+// wants a tick at the latest, on the clock of Begin; 0 = whenever. A callback
+// that panics has no End; Panicked follows, between a Begin and an End of its
+// own.
 type Core interface {
 	Post(loop.Message) bool
 	Begin(monoNs, wallNs int64)
-	End() (asked bool)
+	End() (asked bool, nextNs int64)
 	Tick()
 	RunMail() (more bool)
 	Accept(loop.Socket, loop.Peer) loop.Conn

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/panjf2000/gnet/v2"
+
+	"relay/loop"
 )
 
 // A shard is one event loop with the Core on it. Owner: the loop's goroutine,
@@ -25,6 +27,7 @@ type shard struct {
 	asked    bool      // a callback asked for mail: see awaitMail
 	beganNs  int64     // when the last callback began
 	gapNs    int64     // how long after the one before that was
+	wishNs   int64     // when the Core wants a tick at the latest; 0 = whenever
 	due      []*socket // to be settled after the current callback, in order
 	draining []*socket // wait for OnDrained
 	attended []*socket // need the tick: see socket.attend
@@ -137,7 +140,7 @@ func (t tickTask) Run(context.Context) error {
 	l.counts.lag.add(l.r.monoNs() - l.tickedNs.Load())
 	l.handle(workTick, nil)
 	l.notifyDrained()
-	if len(l.draining) == 0 && len(l.attended) == 0 {
+	if len(l.draining) == 0 && len(l.attended) == 0 && !l.wishes() {
 		l.hurried.Store(false)
 	}
 	l.tickedNs.Store(0)
@@ -211,7 +214,7 @@ func (l *shard) run(w work, s *socket) (more bool) {
 	case workMail:
 		more = l.core.RunMail()
 	}
-	l.asked = l.core.End() || l.asked
+	l.end()
 	return more
 }
 
@@ -221,6 +224,22 @@ func (l *shard) begin() {
 	ns := int64(now.Sub(l.r.started))
 	l.gapNs, l.beganNs = ns-l.beganNs, ns
 	l.core.Begin(ns, now.UnixNano())
+}
+
+// end ends one callback, and sees to it that the next tick comes in time.
+func (l *shard) end() {
+	asked, wishNs := l.core.End()
+	l.asked = l.asked || asked
+	l.wishNs = wishNs
+	if l.wishes() {
+		l.inHurry()
+	}
+}
+
+// wishes reports whether the Core wants a tick before the next one that comes
+// anyway.
+func (l *shard) wishes() bool {
+	return l.wishNs != 0 && l.wishNs-l.beganNs < int64(loop.TickQuiet)
 }
 
 // boundary is deferred by run: a panic costs the connection that it came from.
@@ -253,7 +272,7 @@ func (l *shard) contain(s *socket) {
 	} else {
 		l.core.Panicked(s.conn)
 	}
-	l.core.End()
+	l.end()
 }
 
 // settle tells what happened inside the callback: connections that gnet
@@ -279,9 +298,10 @@ func (l *shard) settle() {
 
 // inHurry asks for ticks each TickEvery, until nothing waits for them.
 func (l *shard) inHurry() {
-	if l.hurried.Swap(true) {
+	if l.hurried.Load() { // only this goroutine writes it
 		return
 	}
+	l.hurried.Store(true)
 	select {
 	case l.r.hurry <- struct{}{}:
 	default: // known already

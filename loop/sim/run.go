@@ -67,6 +67,7 @@ func (w *World) checkEnd(tables *catalog.Tables) {
 	left("idle upstream connections", m.IdleUpstreams)
 	left("bytes of the budget", m.BudgetUsed)
 	left("timers", m.Timers)
+	left("leases", m.Leases)
 	inflight, _ := w.cap.Load()
 	left("slots of the in-flight cap", inflight)
 	for _, s := range w.sockets {
@@ -92,15 +93,15 @@ func (w *World) checkSlots(tables *catalog.Tables) {
 			if rule.Meter != catalog.Concurrency {
 				continue
 			}
-			for range rule.Amount {
-				r := &state.Reservation{Verb: state.Reserve, Count: 1}
-				r.Groups[0] = &p.Group
-				w.nowNs += int64(time.Hour) // refill what is counted by time
-				w.store.Apply(w.nowNs, []*state.Reservation{r})
-				if !r.Granted {
-					w.fault("a concurrency slot of %s was not given back", p.Group.Name)
-					return
-				}
+			o := &state.Op{Group: &p.Group}
+			for k := range p.Group.Limits {
+				o.Want[k], o.Need[k] = rule.Amount, rule.Amount
+			}
+			w.nowNs += int64(time.Hour) // refill what is counted by time
+			w.store.Apply(w.wallNs(), []*state.Op{o})
+			if o.RetryNs != [state.RulesMax]int64{} {
+				w.fault("a concurrency slot of %s was not given back", p.Group.Name)
+				return
 			}
 		}
 	}

@@ -28,16 +28,24 @@ hosts:
 models:
   - name: gpt-mock
     bindings: [{host: o, upstream_model: up-model}]
+    price: {input: 1.25, output: 10}
   - name: claude-mock
     bindings: [{host: a, upstream_model: up-model}]
+    price: {input: 3, output: 15}
 policies:
   - name: p
     models: ["*"]
     limits:
       - {meter: requests, amount: 300, window: 1m}
       - {meter: concurrency, amount: 12}
-accounts: [{name: acc}]
-relay_keys: [{name: k, key: rk-sim, account: acc, policy: p}]
+      - {meter: tokens, amount: 60000, window: 1m, strategy: sliding-window}
+accounts: [{name: acc, budget: {usd: 2, period: hour, timezone: Europe/Berlin}}]
+relay_keys:
+  - name: k
+    key: rk-sim
+    account: acc
+    policy: p
+    limits: [{meter: tokens.output, amount: 600000, window: 10s, strategy: fixed-window, reserve: strict}]
 `
 
 func simTables(t testing.TB) *catalog.Tables {

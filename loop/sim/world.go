@@ -28,7 +28,8 @@ type World struct {
 	trouble trouble
 
 	mailQueued bool
-	dials      int // on their way
+	laneNs     int64 // when the last Op is worked off
+	dials      int   // on their way
 	quiet      bool
 	panics     int
 	problems   []string
@@ -37,18 +38,18 @@ type World struct {
 
 // trouble is how much goes wrong in a run, as chances in a thousand.
 type trouble struct {
-	panic, dialFail, storeFull, spoolFull, syncEvery, upstream, leave, slow int
+	panic, dialFail, storeFull, storeLost, spoolFull, syncEvery, upstream, leave, slow int
 }
 
 // NewWorld builds a world of a seed.
 // tables is the catalog: see Run.
 func NewWorld(seed uint64, tables *catalog.Tables) *World {
 	w := &World{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x51e)), nowNs: int64(time.Hour), seen: map[string]bool{}}
-	w.store = state.NewMemory()
+	w.store = state.NewMemory(1)
 	w.cap = admit.NewInflight(int64(4 + w.rng.IntN(60)))
 	w.spool = &spool{world: w, rows: map[[16]byte]int{}}
 	w.trouble = trouble{
-		panic: w.pick(0, 0, 0, 2), dialFail: w.pick(0, 30, 300), storeFull: w.pick(0, 0, 50),
+		panic: w.pick(0, 0, 0, 2), dialFail: w.pick(0, 30, 300), storeFull: w.pick(0, 0, 50), storeLost: w.pick(0, 0, 0, 100),
 		spoolFull: w.pick(0, 0, 50), syncEvery: w.pick(0, 0, 1000), upstream: w.pick(0, 100, 500),
 		leave: w.pick(0, 50, 300), slow: w.pick(0, 100, 500),
 	}
@@ -56,7 +57,7 @@ func NewWorld(seed uint64, tables *catalog.Tables) *World {
 		Loops: 1, RequestBytesMax: 64 << 10, BudgetBytes: int64(w.pick(256<<10, 64<<20)),
 		IdlePerHostMax: w.pick(1, 4, 100), StreamIdle: 4 * time.Second, KeepAlive: time.Second, Seed: seed,
 	}
-	p := loop.Ports{Dial: w.dial, Submit: w.submit, Return: w.submit, Spool: w.spool, Inflight: w.cap}
+	p := loop.Ports{Dial: w.dial, Submit: w.submit, Spool: w.spool, Inflight: w.cap}
 	w.loop = loop.New(c, p, tables, w.wake)
 	w.after(int64(loop.TickEvery), w.tick)
 	return w
@@ -105,7 +106,7 @@ func (w *World) guard(c loop.Conn, do func()) (panicked bool) {
 			}
 		}
 	}()
-	w.loop.Begin(w.nowNs, w.nowNs+1e18)
+	w.loop.Begin(w.nowNs, w.wallNs())
 	do()
 	w.loop.End()
 	return false
@@ -139,19 +140,34 @@ func (w *World) runMail() {
 	}
 }
 
-// submit is the lane to the store.
-func (w *World) submit(r *state.Reservation) bool {
+// wallNs is the time of day, which is also the store's.
+func (w *World) wallNs() int64 { return w.nowNs + 1e18 }
+
+// submit is the lane to the store: Ops come back in order.
+func (w *World) submit(o *state.Op) bool {
 	if w.chance(w.trouble.storeFull) {
 		return false
 	}
-	w.after(w.delay(), func() {
-		release := r.Verb == state.Release
-		w.store.Apply(w.nowNs, []*state.Reservation{r})
-		if !release && !w.loop.Post(r.Owner.(loop.Message)) {
+	w.laneNs = max(w.laneNs, w.nowNs+w.delay())
+	w.after(w.laneNs-w.nowNs, func() {
+		if w.chance(w.trouble.storeLost) {
+			w.lose(o)
+		} else {
+			w.store.Apply(w.wallNs(), []*state.Op{o})
+		}
+		if !w.loop.Post(loop.Answer{Op: o}) {
 			w.fault("mailbox full")
 		}
 	})
 	return true
+}
+
+// lose answers that the store is lost. What the Op says of slots, and of what
+// was used, a lane keeps and tells the store later: here at once.
+func (w *World) lose(o *state.Op) {
+	o.Want, o.Need, o.More = [state.RulesMax]int64{}, [state.RulesMax]int64{}, [state.RulesMax]int64{}
+	w.store.Apply(w.wallNs(), []*state.Op{o})
+	o.Lose()
 }
 
 // dial is the dialer.

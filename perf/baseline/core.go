@@ -7,13 +7,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"time"
 
 	"relay/admit"
 	"relay/perf/machine"
 	"relay/store/catalog"
 	"relay/store/source"
-	"relay/store/state"
 	"relay/upstream"
 	"relay/upstream/wire"
 	"relay/usage"
@@ -25,29 +23,12 @@ type core struct {
 	options  Options
 	tables   *catalog.Tables
 	inflight *admit.Inflight
-	limits   limits
+	limiter  *limiter
 	spool    *spool.Spool
 	lanes    []*lane
 	metrics  metrics
 	tickets  sync.Pool
 	bodies   sync.Pool
-	began    time.Time // of the monotonic clock
-}
-
-// limits counts what the catalog limits, for all connections.
-type limits struct {
-	mu    sync.Mutex
-	store *state.Memory
-	batch [1]*state.Reservation
-}
-
-// ask has a reservation granted, denied or given back.
-func (l *limits) ask(r *state.Reservation, began time.Time) {
-	l.mu.Lock()
-	l.batch[0] = r
-	l.store.Apply(int64(time.Since(began)), l.batch[:]) // the clock must not run backwards from one holder to the next
-	l.batch[0] = nil
-	l.mu.Unlock()
 }
 
 // A lane is one of several writers of the spool, and one of several rotations:
@@ -72,7 +53,7 @@ func newCore(o Options) (*core, error) {
 	}
 	count := runtime.GOMAXPROCS(0)
 	c := &core{
-		options: o, tables: tables, limits: limits{store: state.NewMemory()}, began: time.Now(),
+		options: o, tables: tables,
 		inflight: admit.NewInflight(admit.HardCap(o.InflightMax, int64(machine.Host().MemoryBytes))),
 		lanes:    make([]*lane, count),
 	}
@@ -99,6 +80,7 @@ func newCore(o Options) (*core, error) {
 		n.writer = c.spool.Writer(i)
 	}
 	c.metrics.init()
+	c.limiter = newLimiter()
 	c.tickets.New = func() any { return newTicket(c) }
 	c.bodies.New = func() any { return &body{core: c} }
 	return c, nil
@@ -156,6 +138,7 @@ func (c *core) close() error {
 		n.closed = true
 		n.writing.Unlock()
 	}
+	c.limiter.close()
 	if err := c.spool.Close(); err != nil {
 		return fmt.Errorf("RELAY_DATA_DIR is %q: %w", c.options.DataDir, err)
 	}

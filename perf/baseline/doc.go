@@ -16,7 +16,8 @@
 // request body is read once into a pooled buffer, edited without decoding, and
 // given back when its answer begins; limits are counted under one mutex, since
 // shards could not hold the policy that most requests share, and a decision
-// takes less time than a hand-over; spool writers are one per P, each under its
+// takes less time than a hand-over: leases and store are of one goroutine at a
+// time, so what the leases ask is answered on the spot, and nobody waits; spool writers are one per P, each under its
 // own mutex, and a request stays with one of them; which header fields go on is
 // asked of package upstream once per name and remembered; no log line per
 // request; GOGC is 400 unless the environment says otherwise; counters are
@@ -39,9 +40,11 @@
 // # What is less than Relay
 //
 // Audio, images, moderations and the list of models are not served (404). The
-// catalog is read once. A silent stream gets no keep-alive and no idle timeout,
-// a host no deadline for its first byte. An encoded answer is a bad gateway. A
-// refused connection is tried once more; all else is left to the transports.
-// The fasthttp engine learns that a caller has left by its next write only, and
+// catalog is read once. Limits are counted in memory, a stream that outgrows its
+// estimate is charged at its end only, and callers are not told how limits
+// stand. A silent stream gets no keep-alive and no idle timeout, a host no
+// deadline for its first byte. An encoded answer is a bad gateway. A refused
+// connection is tried once more; all else is left to the transports. The
+// fasthttp engine learns that a caller has left by its next write only, and
 // reads up to 8 KiB of a body before the in-flight cap.
 package baseline

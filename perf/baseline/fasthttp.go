@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"relay/store/catalog"
+	"relay/store/state"
 	"relay/upstream"
 	"relay/upstream/wire"
 )
@@ -302,6 +303,9 @@ func (g *fastHTTP) refuse(t *ticket, ctx *fasthttp.RequestCtx, refused *refusal)
 	ctx.SetStatusCode(status)
 	t.fastFields(&ctx.Response.Header, status, refused.retryNs)
 	ctx.Response.Header.SetContentType("application/json")
+	if refused.retryNs == state.NeverNs {
+		ctx.Response.Header.Set("X-Should-Retry", "false")
+	}
 	if refused.e == wire.MethodNotAllowed {
 		ctx.Response.Header.Set("Allow", t.route.ID.Allow())
 	}

@@ -27,6 +27,7 @@ const (
 	upstreamIdle = 55 * time.Second // kept unused; below the usual 60 s of servers
 	closeGrace   = 2 * time.Second  // behind the deadline of a shutdown
 	closeLook    = 5 * time.Millisecond
+	tickEvery    = 10 * time.Millisecond // of the limiter
 )
 
 // gcPercent is GOGC when the environment does not set it, as Relay has it.

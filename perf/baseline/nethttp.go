@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"relay/store/catalog"
+	"relay/store/state"
 	"relay/upstream"
 	"relay/upstream/wire"
 )
@@ -393,6 +394,9 @@ func (g *netHTTP) refuse(t *ticket, w http.ResponseWriter, refused *refusal) {
 	t.ownFields(out, status, refused.retryNs)
 	out["Content-Type"] = jsonMedia
 	out["Content-Length"] = []string{strconv.Itoa(len(text))}
+	if refused.retryNs == state.NeverNs {
+		out["X-Should-Retry"] = []string{"false"}
+	}
 	if refused.e == wire.MethodNotAllowed {
 		out["Allow"] = []string{t.route.ID.Allow()}
 	}

@@ -27,10 +27,10 @@ func TestEvent(t *testing.T) {
 		}
 		e := rows[0]
 		if e.StartUnixNs == 0 || e.EndUnixNs < e.StartUnixNs || e.FirstTokenNs <= 0 || e.UpstreamNs <= 0 || e.OverheadNs <= 0 ||
-			e.UpstreamRequestID == "" || e.RequestID == [16]byte{} || e.RequestID[6]>>4 != 7 {
+			e.GrantUnixNs <= 0 || e.UpstreamRequestID == "" || e.RequestID == [16]byte{} || e.RequestID[6]>>4 != 7 {
 			t.Errorf("times or ids: %+v", e)
 		}
-		e.StartUnixNs, e.EndUnixNs, e.FirstTokenNs, e.UpstreamNs, e.OverheadNs, e.UpstreamRequestID, e.RequestID = 0, 0, 0, 0, 0, "", [16]byte{}
+		e.StartUnixNs, e.EndUnixNs, e.FirstTokenNs, e.UpstreamNs, e.OverheadNs, e.GrantUnixNs, e.UpstreamRequestID, e.RequestID = 0, 0, 0, 0, 0, 0, "", [16]byte{}
 		want := usage.Event{
 			CallerID: "whole", Generation: 1, Key: "wide", Account: "team", Policy: "wide",
 			ModelAsked: "gpt-alias", Model: "gpt-mock", UpstreamModel: "gpt-mock", Host: "chat-host", HostKey: "main",

@@ -32,6 +32,8 @@ const (
 	keyWide  = "rk-wide-000"
 	keyTight = "rk-tight-00"
 	keyOne   = "rk-one-0000"
+	keyMany  = "rk-many-000"
+	keyTok   = "rk-tokens-0"
 )
 
 const catalogFormat = `hosts:
@@ -47,12 +49,16 @@ policies:
   - {name: wide, models: [gpt-mock, claude-mock, gpt-dead], limits: [{meter: requests, amount: 1000000, window: 1m}, {meter: concurrency, amount: 1000}]}
   - {name: tight, models: ["*"], limits: [{meter: requests, amount: 1, window: 1h}]}
   - {name: one, models: ["*"], limits: [{meter: concurrency, amount: 1}]}
+  - {name: many, models: ["*"], limits: [{meter: requests, amount: 20, window: 24h}]}
+  - {name: tokens, models: ["*"], limits: [{meter: tokens, amount: 1000, window: 24h, reserve: strict}]}
 accounts:
   - {name: team}
 relay_keys:
   - {name: wide, key: ` + keyWide + `, account: team, policy: wide}
   - {name: tight, key: ` + keyTight + `, account: team, policy: tight}
   - {name: one, key: ` + keyOne + `, account: team, policy: one}
+  - {name: many, key: ` + keyMany + `, account: team, policy: many}
+  - {name: tokens, key: ` + keyTok + `, account: team, policy: tokens}
 `
 
 // startRig starts a gateway; set may change its options.

@@ -3,7 +3,6 @@ package baseline
 import (
 	"time"
 
-	"relay/store/state"
 	"relay/upstream/wire"
 	"relay/usage"
 )
@@ -36,10 +35,6 @@ func (t *ticket) settle(outcome usage.Outcome, e wire.Error) {
 		t.slot = false
 		c.inflight.Release()
 	}
-	if r := &t.reservation; r.Holds() {
-		r.Verb = state.Release
-		c.limits.ask(r, c.began)
-	}
 	now := time.Now()
 	t.observe(now)
 	if t.key == nil { // nobody to bill
@@ -61,6 +56,9 @@ func (t *ticket) settle(outcome usage.Outcome, e wire.Error) {
 		row.BytesIn = int64(len(t.body.bytes))
 	}
 	t.count(outcome)
+	if t.demand.Holds() {
+		c.limiter.settle(t)
+	}
 	if !t.lane.row(row, c.options.SpoolSync == 0) {
 		c.metrics.rowsLost.Add(1)
 	}

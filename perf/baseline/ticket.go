@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -40,13 +39,14 @@ type ticket struct {
 	hostKey *catalog.HostKey
 	body    *body // nil before it is read and once it is not needed
 
-	scan        wire.Scan
-	name        []byte // model as the caller wrote it
-	reservation state.Reservation
-	slot        bool // holds a slot of the in-flight cap
-	strip       bool // the usage chunk is ours and not passed on
-	accounted   bool
-	answer      answer
+	scan      wire.Scan
+	name      []byte // model as the caller wrote it
+	demand    admit.Demand
+	verdict   admit.Verdict // on it
+	slot      bool          // holds a slot of the in-flight cap
+	strip     bool          // the usage chunk is ours and not passed on
+	accounted bool
+	answer    answer
 
 	start  time.Time // head read
 	readAt time.Time // body read
@@ -61,7 +61,7 @@ type ticket struct {
 type refusal struct {
 	e              wire.Error
 	message, param string
-	retryNs        int64 // until the caller may come again; 0 = the error's usual time
+	retryNs        int64 // until the caller may come again; 0 = the error's usual time; state.NeverNs: never
 }
 
 func newTicket(c *core) *ticket { return &ticket{core: c} }
@@ -243,26 +243,6 @@ func (t *ticket) admit() refusal {
 	return refusal{}
 }
 
-// reserve counts the request against all limits that it touches.
-func (t *ticket) reserve() refusal {
-	r := &t.reservation
-	if !admit.Plan(r, t.key, t.hostKey) {
-		return refusal{}
-	}
-	t.core.limits.ask(r, t.core.began)
-	if r.Granted {
-		return refusal{}
-	}
-	what := r.Limit.Meter.String() + " per " + r.Limit.Window.String()
-	if r.Limit.Meter == catalog.Concurrency {
-		what = "requests at a time"
-	}
-	return refusal{
-		e: wire.RateLimited, retryNs: r.RetryNs,
-		message: "limit of " + r.Groups[r.Denied].Name + " reached: " + strconv.FormatInt(r.Limit.Amount, 10) + " " + what,
-	}
-}
-
 // edit works out what changes in the body on its way to the host.
 func (t *ticket) edit() {
 	b := t.body
@@ -285,9 +265,12 @@ func (t *ticket) failed(f upstream.Fault) refusal {
 }
 
 // retryAfterNs is what a caller is told with a status that asks for another
-// try.
+// try; 0 = nothing.
 func retryAfterNs(status int, ns int64) int64 {
-	if ns == 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 529) {
+	switch {
+	case ns == state.NeverNs:
+		return 0
+	case ns == 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == 529):
 		return int64(time.Second)
 	}
 	return ns

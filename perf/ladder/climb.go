@@ -17,6 +17,8 @@ type lane struct {
 	workers  int      // threads of a plain proxy; 0 = as the run was told
 	keys     int      // relay keys; 0 = as the run was told
 	policies int      // 1 when 0
+	limits   string   // of every policy, in YAML; the usual ones when empty
+	counting counting // where limits are counted; zero: in memory, and nobody looks
 	relays   int      // of the system, behind HAProxy; 0 = one, and no HAProxy
 	pace     string   // scenario words of the mock; "fast" when empty
 	seconds  float64  // that the mock takes; those of "fast" when 0
@@ -198,6 +200,9 @@ func join(a, b string) string {
 func line(p *report.Point) string {
 	text := fmt.Sprintf("%7.0f/s offered %7.0f served, errors %.3f %%, overhead p50 %.2f p99 %.2f ms, %.1f µs/request, %.1f MiB, lag p99 %.2f ms",
 		p.Offered, p.Served, p.ErrorShare*100, p.OverheadP50Ms, p.OverheadP99Ms, p.CPUPerRequestUs, float64(p.RSSBytes)/(1<<20), p.LagP99Ms)
+	if u := p.Store; u != nil {
+		text += fmt.Sprintf(", admission p50 %.3f p99 %.3f ms, store %.2f µs and %.4f EVALSHA per request", u.AdmissionP50Ms, u.AdmissionP99Ms, u.CPUPerRequestUs, u.EvalsPerReq)
+	}
 	if p.Variant != "" {
 		text = p.Variant + ": " + text
 	}

@@ -32,6 +32,8 @@ const (
 	servedEnd = 0.9
 	lateEnd   = 2
 
+	evalsLeast = 5 // in a hold, of a store that is asked at all; its heart beats without
+
 	peakShare = 0.95 // of its peak, that a system should serve past its capacity
 
 	generatorMemoryShare = 0.25 // of the machine, that the requests of a generator may take

@@ -20,6 +20,7 @@ const (
 	metricMallocs    = "go_memstats_mallocs_total"
 	metricCPU        = "process_cpu_seconds_total" // where the process cannot be watched
 	metricMemory     = "process_resident_memory_bytes"
+	metricAdmission  = "relay_admission_seconds"
 )
 
 // A reading is what a stage has used so far.
@@ -28,6 +29,7 @@ type reading struct {
 	metrics map[string]float64       // of all gateways together; nil = unknown
 	usage   map[string]machine.Usage // by part
 	mock    *mockhost.Stats          // nil = unknown
+	count   count                    // where the lane has somebody look
 }
 
 // A measurement watches a stage over one hold.
@@ -58,6 +60,7 @@ func (m *measurement) begin(half time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := &reading{at: time.Now()}
+	lookErr := r.look(m.parent, m.stage) // first, and last at the end: it costs more than to ask
 	r.ask(m.parent, m.stage)
 	for part, group := range m.stage.groups {
 		m.groups[part] = group
@@ -65,7 +68,7 @@ func (m *measurement) begin(half time.Duration) {
 	var errs [2]error
 	m.groups[partGenerator], errs[0] = m.stage.bench.generator()
 	r.usage, errs[1] = m.usage()
-	m.before, m.err = r, errors.Join(errs[:]...)
+	m.before, m.err = r, errors.Join(errs[0], errs[1], lookErr)
 	m.sampling.Go(func() { m.sample(half) })
 }
 
@@ -79,7 +82,15 @@ func (m *measurement) end() {
 	r.usage, err = m.usage()
 	r.at = time.Now()
 	r.ask(m.parent, m.stage)
-	m.after, m.err = r, errors.Join(m.err, err)
+	m.after, m.err = r, errors.Join(m.err, err, r.look(m.parent, m.stage))
+}
+
+// look reads what the counting of limits has taken, if it is to be looked at.
+func (r *reading) look(ctx context.Context, s *stage) (err error) {
+	if s.lane.counting.program != "" {
+		r.count, err = s.look(ctx)
+	}
+	return err
 }
 
 // ask reads what the processes tell of themselves. One that is too busy to
@@ -174,6 +185,9 @@ func (m *measurement) point(load *openloop.Result) (report.Point, error) {
 		if before, after := m.before.mock, m.after.mock; before != nil && after != nil {
 			p.DialsPerReq = float64(after.Connections-before.Connections) / (served * seconds)
 		}
+	}
+	if c := m.stage.lane.counting; c.program != "" {
+		c.used(&p, m.before.count, m.after.count, served*seconds)
 	}
 	if before, after := m.before.metrics, m.after.metrics; before != nil && after != nil {
 		p.Goroutines = int(after[metricGoroutines])

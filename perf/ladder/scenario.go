@@ -29,7 +29,7 @@ func scenarios() []scenario {
 		{2, "goroutine-baseline", "Where are those of gateways that do the same work with a goroutine for each connection?", "", true, false, goroutineBaseline},
 		{3, "plain-proxies", "What is the floor: proxies without keys, limits and accounts?", "", true, false, plainProxies},
 		{4, "four-relays", "Do four relays behind a balancer carry what four relays can?", "limits in a shared store (here each relay counts for itself)", true, false, fourRelays},
-		{5, "stores", "What does a request cost the store that counts its limits?", "limits in a shared store", false, false, nil},
+		{5, "stores", "What does a request cost the store that counts its limits, and what does the store cost it?", "", false, false, stores},
 		{6, "upstream-idle", "What do too few idle connections to the provider cost?", "", true, false, upstreamIdle},
 		{7, "open-streams", "What does an open stream cost, and how much later do its events come?", "", false, false, openStreams},
 		{8, "caps-and-gc", "Does the cap of requests in flight bind where it should, and what does the collector cost?", "", false, false, capsAndGC},

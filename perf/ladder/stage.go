@@ -20,6 +20,7 @@ const (
 	partMock      = "mock"
 	partGenerator = "generator"
 	partProxy     = "proxy" // before several gateways
+	partStore     = "store"
 )
 
 // secondsFast is about what the mock takes for a request at its usual pace.
@@ -32,6 +33,7 @@ type stage struct {
 	mock     *target.Target
 	gateways []*target.Target
 	front    *target.Target // a balancer before the gateways; nil = none
+	store    *target.Target // that counts limits; nil = none
 	groups   map[string]machine.Group
 	scrape   float64 // heap objects that a look at all metrics makes
 	ledger   *ledger
@@ -63,6 +65,12 @@ func (s *stage) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.mock = setup.Mock
+	if program := l.counting.program; program != "" && program != report.StoreMemory {
+		if s.store, err = target.Store(ctx, program); err != nil {
+			return err
+		}
+		setup.RelayEnv = append(setup.RelayEnv, target.StoreEnv(s.store.Addr)...)
+	}
 	if l.relays > 0 {
 		s.front, s.gateways, err = setup.StartBehindHAProxy(ctx, l.system, l.relays)
 		return err
@@ -79,7 +87,7 @@ func (s *stage) start(ctx context.Context) (err error) {
 func (b *bench) setup(ctx context.Context, l *lane) (target.Setup, error) {
 	setup := target.Setup{
 		Program: b.o.Program, RelayPath: b.o.RelayPath, RelayEnv: slices.Concat(b.o.RelayEnv, l.env),
-		RelayKeys: b.o.Keys, Policies: l.policies, Workers: b.o.Workers,
+		RelayKeys: b.o.Keys, Policies: l.policies, Limits: l.limits, Workers: b.o.Workers,
 	}
 	if l.keys > 0 {
 		setup.RelayKeys = l.keys
@@ -128,6 +136,8 @@ func (s *stage) part(t *target.Target) string {
 		return partMock
 	case s.front:
 		return partProxy
+	case s.store:
+		return partStore
 	}
 	return partGateway
 }
@@ -138,8 +148,10 @@ func (s *stage) targets() []*target.Target {
 	if s.mock != nil {
 		out = append(out, s.mock)
 	}
-	if s.front != nil {
-		out = append(out, s.front)
+	for _, t := range []*target.Target{s.front, s.store} {
+		if t != nil {
+			out = append(out, t)
+		}
 	}
 	return out
 }
@@ -245,6 +257,9 @@ func (s *stage) stop() {
 	}
 	for _, t := range s.gateways {
 		t.Close()
+	}
+	if s.store != nil {
+		s.store.Close()
 	}
 	if s.mock != nil {
 		s.mock.Close()

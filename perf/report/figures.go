@@ -83,7 +83,7 @@ func steps(all []series) int {
 func (s *Scenario) figures() []figure {
 	var out []figure
 	for _, part := range s.byVariant() {
-		for _, f := range append(part.rateFigures(), append(part.streamFigures(), part.summaryFigures()...)...) {
+		for _, f := range slices.Concat(part.rateFigures(), part.storeFigures(), part.streamFigures(), part.summaryFigures()) {
 			if part.Name != "" {
 				f.Title += ", " + part.Name
 			}
@@ -176,6 +176,28 @@ func (s *Scenario) rateFigures() []figure {
 		figures = append([]figure{{"Served and offered", "the thin line is everything that was offered", served.SVG()}}, figures...)
 	}
 	return figures
+}
+
+// storeFigures show what the counting of limits took, where somebody looked.
+func (s *Scenario) storeFigures() []figure {
+	points := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return p.Store == nil })
+	rows := group(points, pointName, func(p *Point) string { return p.Excluded })
+	who := func(p *Point) (string, string) { return p.System, join(p.System, p.Variant) }
+	offered := func(p *Point) float64 { return p.Offered }
+	const x, note = "offered requests per second", "user and system time of the store"
+	cpu := func(p *Point) float64 { return p.Store.CPUPerRequestUs }
+	wait := func(p *Point) float64 { return p.Store.AdmissionP99Ms }
+	all := lines(rows, who, offered, cpu)
+	if steps(all) < 2 {
+		return []figure{
+			{"CPU of the store per request", note, bars{"CPU of the store", "µs", barsOf(rows, who, cpu)}.SVG()},
+			{"Admission at p99", "from the last byte of a request to its hand-over to a host", bars{"Admission p99", "ms", barsOf(rows, who, wait)}.SVG()},
+		}
+	}
+	return []figure{
+		{"CPU of the store per request", note, plot{Title: "CPU of the store by offered rate", XLabel: x, YLabel: "µs per request", Series: all}.SVG()},
+		{"Admission at p99", "from the last byte of a request to its hand-over to a host", plot{Title: "Admission p99 by offered rate", XLabel: x, YLabel: "ms, logarithmic", LogY: true, Series: lines(rows, who, offered, wait)}.SVG()},
+	}
 }
 
 func (s *Scenario) streamFigures() []figure {

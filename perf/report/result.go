@@ -57,9 +57,26 @@ type Point struct {
 	AllocsPerReq    float64            // heap objects; -1 = unknown
 	DialsPerReq     float64            // to the mock; -1 = unknown
 
+	Store *StoreUse // nil: nobody looked
+
 	Money    *Money // nil: the system keeps no accounts
 	Excluded string // why the point counts in no figure; "" = it counts
 }
+
+// A StoreUse is what the counting of limits took. Per request means per good
+// answer.
+type StoreUse struct {
+	Program         string  // StoreMemory, or the program of the store
+	Leases          bool    // limits so far off that units are lent in advance
+	CPUPerRequestUs float64 // of the store, user and system
+	EvalsPerReq     float64 // calls of scripts
+	CommandsPerReq  float64 // those that scripts make among them
+	AdmissionP50Ms  float64 // from the last byte of a request to its hand-over to a host; -1 = unknown
+	AdmissionP99Ms  float64
+}
+
+// StoreMemory is the memory of the gateway itself, as a store.
+const StoreMemory = "memory"
 
 // Money is the comparison of answers and accounts behind a run.
 type Money struct {
@@ -119,6 +136,9 @@ const (
 	KneeOverheadMs = 15.0
 	// ErrorShareMax is the share of errors up to which a step counts.
 	ErrorShareMax = 0.001
+	// StoreRatioMax is how many times the CPU of a request with limits in memory
+	// one may take with limits in a store and leases.
+	StoreRatioMax = 1.15
 )
 
 // Gateway is the name of the gateway among the processes of Cores.

@@ -138,7 +138,7 @@ type table struct {
 
 // tables of a scenario; those without rows are left out.
 func (s *Scenario) tables() []table {
-	all := []table{s.ratiosTable(), pointsTable(s.Points), streamsTable(s.Streams), idleTable(s.Idle), summariesTable(s.Summaries)}
+	all := []table{s.ratiosTable(), pointsTable(s.Points), storesTable(s.Points), streamsTable(s.Streams), idleTable(s.Idle), summariesTable(s.Summaries)}
 	return slices.DeleteFunc(all, func(t table) bool { return len(t.Rows) == 0 })
 }
 
@@ -217,6 +217,28 @@ func pointsTable(points []Point) table {
 	return table{[]string{
 		"offered/s", "system", "rounds", "served/s", "errors %", "overhead p50 ms", "overhead p99 ms", "CPU µs per request", "cores", "working set MiB",
 		"goroutines", "allocations per request", "dials per request",
+	}, cells}
+}
+
+// storesTable tells what the counting of limits took, of the points for which
+// somebody looked.
+func storesTable(points []Point) table {
+	points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.Store == nil })
+	var cells [][]string
+	for _, r := range group(points, pointName, func(x *Point) string { return x.Excluded }) {
+		cells = append(cells, []string{
+			r.name[0], r.name[1], r.count(),
+			r.spread(1, func(x *Point) float64 { return x.CPUPerRequestUs }),
+			r.spread(2, func(x *Point) float64 { return x.Store.CPUPerRequestUs }),
+			r.spread(4, func(x *Point) float64 { return x.Store.EvalsPerReq }),
+			r.spread(3, func(x *Point) float64 { return x.Store.CommandsPerReq }),
+			r.spread(3, func(x *Point) float64 { return x.Store.AdmissionP50Ms }),
+			r.spread(3, func(x *Point) float64 { return x.Store.AdmissionP99Ms }),
+		})
+	}
+	return table{[]string{
+		"offered/s", "system", "rounds", "CPU µs per request", "store CPU µs per request", "EVALSHA per request", "commands per request",
+		"admission p50 ms", "admission p99 ms",
 	}, cells}
 }
 

@@ -148,7 +148,7 @@ func beside(systems []string, unit string, of func(system string) float64) strin
 // a thing tells it.
 func verdicts(run *Run) []string {
 	var out []string
-	for _, tell := range []func(*Scenario) []string{(*Scenario).rateVerdict, (*Scenario).capacityVerdict, (*Scenario).streamVerdict, (*Scenario).idleVerdict} {
+	for _, tell := range []func(*Scenario) []string{(*Scenario).rateVerdict, (*Scenario).capacityVerdict, (*Scenario).storeVerdict, (*Scenario).streamVerdict, (*Scenario).idleVerdict} {
 		for i := range run.Scenarios {
 			if lines := tell(&run.Scenarios[i]); len(lines) > 0 {
 				out = append(out, lines...)

@@ -2,17 +2,22 @@ package target
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 )
 
 // A Catalog is what a gateway under measurement is told: one mock host per
-// shape, and policies whose limits are counted and never reached.
+// shape, and policies whose limits are counted.
 type Catalog struct {
 	Mock     string // URL of the mock
 	Keys     int    // relay keys, each with its account; 1 when 0
 	Policies int    // that the keys take turns in; 1 when 0
+	Limits   string // of every policy, in YAML; "" = LimitsUsual
 }
+
+// LimitsUsual are never reached.
+const LimitsUsual = "{meter: requests, amount: 100000000, window: 1m}, {meter: concurrency, amount: 100000}"
 
 // Bounds of a catalog.
 const (
@@ -43,8 +48,7 @@ models:
 policies:
 `, c.Mock)
 	for i := range policies {
-		fmt.Fprintf(&b, `  - {name: policy-%d, models: ["*"], limits: [{meter: requests, amount: 100000000, window: 1m}, {meter: concurrency, amount: 100000}]}
-`, i)
+		fmt.Fprintf(&b, "  - {name: policy-%d, models: [\"*\"], limits: [%s]}\n", i, cmp.Or(c.Limits, LimitsUsual))
 	}
 	b.WriteString("accounts:\n")
 	for i := range keys {

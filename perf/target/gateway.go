@@ -21,8 +21,7 @@ type GatewayOptions struct {
 // variableDataDir names the folder that holds what a gateway keeps.
 const variableDataDir = "RELAY_DATA_DIR"
 
-// Gateway starts a gateway before the mock, with limits that are on and never
-// reached. Its folder lasts until Close.
+// Gateway starts a gateway before the mock. Its folder lasts until Close.
 func Gateway(ctx context.Context, o GatewayOptions) (*Target, error) {
 	text, err := o.Catalog.Text()
 	if err != nil {

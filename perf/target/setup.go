@@ -15,6 +15,7 @@ type Setup struct {
 	RelayEnv  []string // settings of the gateways: Relay, nethttp and fasthttp
 	RelayKeys int      // 1 when 0
 	Policies  int      // that the keys take turns in; 1 when 0
+	Limits    string   // of every policy, in YAML; "" = LimitsUsual
 	Workers   int      // threads or workers of the plain proxies
 	Mock      *Target
 	Upstream  string // URL by which the gateways reach the mock; that of its listener when empty
@@ -86,7 +87,7 @@ func (s Setup) gateway(ctx context.Context, name string, command ...string) (*Ta
 	}
 	return Gateway(ctx, GatewayOptions{
 		Name: name, Command: command, Env: s.RelayEnv,
-		Catalog: Catalog{Mock: upstream, Keys: s.RelayKeys, Policies: s.Policies},
+		Catalog: Catalog{Mock: upstream, Keys: s.RelayKeys, Policies: s.Policies, Limits: s.Limits},
 	})
 }
 

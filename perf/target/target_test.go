@@ -1,15 +1,20 @@
 package target
 
 import (
+	"bufio"
 	"context"
+	"crypto/sha1"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,8 +125,68 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	if text, err = (Catalog{Limits: "{meter: requests, amount: 5, window: 1s}"}).Text(); err != nil || !strings.Contains(string(text), "limits: [{meter: requests, amount: 5, window: 1s}]}") || strings.Contains(string(text), LimitsUsual) {
+		t.Errorf("%v, limits of its own in\n%s", err, text)
+	}
 	if _, err := (Catalog{Keys: keysMax + 1}).Text(); err == nil {
 		t.Error("a catalog of too many keys")
+	}
+}
+
+// TestStores starts the stores that are installed; the others must say that they
+// are missing.
+func TestStores(t *testing.T) {
+	for _, program := range []string{ProgramRedis, ProgramValkey, ProgramDragonfly} {
+		t.Run(program, func(t *testing.T) {
+			_, lookErr := exec.LookPath(program)
+			got, err := Store(t.Context(), program)
+			var absent *Missing
+			if lookErr != nil {
+				if !errors.As(err, &absent) {
+					t.Fatalf("%v, want a Missing error", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer got.Close()
+			before, err := ReadStoreStats(got.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nc, err := net.Dial("tcp", got.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			nc.SetDeadline(time.Now().Add(10 * time.Second))
+			const script = "local n = 0 for i = 1, 20000000 do n = n + i end redis.call('SET', KEYS[1], 1) return 'done'"
+			in := bufio.NewReader(nc)
+			fmt.Fprintf(nc, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%d\r\n%s\r\n", len(script), script)
+			for range 2 { // length and hash
+				if _, err := in.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 3 {
+				fmt.Fprintf(nc, "*4\r\n$7\r\nEVALSHA\r\n$40\r\n%x\r\n$1\r\n1\r\n$3\r\nkey\r\n", sha1.Sum([]byte(script)))
+				if reply, err := in.ReadString('\n'); err != nil || reply != "$4\r\n" {
+					t.Fatalf("reply %q, %v", reply, err)
+				}
+				in.ReadString('\n')
+			}
+			after, err := ReadStoreStats(got.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if after.Evals-before.Evals != 3 || after.Commands-before.Commands < 3 || after.CPU-before.CPU < 10*time.Millisecond {
+				t.Errorf("%+v, before it %+v", after, before)
+			}
+		})
+	}
+	if _, err := ReadStoreStats("127.0.0.1:1"); err == nil {
+		t.Error("a store that is not there tells of itself")
 	}
 }
 
@@ -191,13 +256,31 @@ func TestTail(t *testing.T) {
 	}
 }
 
+func TestQuantile(t *testing.T) {
+	h := Histogram{{1, 0}, {2, 50}, {4, 100}, {math.Inf(1), 100}}
+	for _, tt := range []struct {
+		h           Histogram
+		share, want float64
+	}{
+		{h, 0.5, 2}, {h, 0.25, 1.5}, {h, 0.75, 3}, {h, 1, 4}, {nil, 0.5, -1}, {Histogram{{1, 0}, {math.Inf(1), 0}}, 0.5, -1},
+		{Histogram{{1, 1}, {math.Inf(1), 100}}, 0.99, 1},
+		{h.Add(Histogram{{1, 0}, {2, 40}, {4, 40}, {math.Inf(1), 40}}, -1), 0.5, 2 + 2*20.0/50}, // 10 below 2, 50 to 4
+		{h.Add(h, 1), 0.5, 2},
+	} {
+		if got := tt.h.Quantile(tt.share); math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%v of %v is %v, want %v", tt.share, tt.h, got, tt.want)
+		}
+	}
+}
+
 func TestMetric(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, "# HELP go_goroutines x\ngo_goroutines 17\n")
+		io.WriteString(w, "# HELP go_goroutines x\ngo_goroutines 17\n"+
+			"x_seconds_bucket{le=\"0.001\"} 10\nx_seconds_bucket{le=\"0.002\"} 20\nx_seconds_bucket{le=\"+Inf\"} 21\nx_seconds_sum 1\n")
 	})}
 	go server.Serve(l)
 	defer server.Close()
@@ -207,6 +290,13 @@ func TestMetric(t *testing.T) {
 	}
 	if _, err := got.Metric(t.Context(), "absent"); err == nil {
 		t.Error("a metric that is not there was read")
+	}
+	if _, err := got.Histogram(t.Context(), "absent"); err == nil {
+		t.Error("a histogram that is not there was read")
+	}
+	h, err := got.Histogram(t.Context(), "x_seconds")
+	if want := (Histogram{{0.001, 10}, {0.002, 20}, {math.Inf(1), 21}}); err != nil || !slices.Equal(h, want) {
+		t.Errorf("histogram %v, %v", h, err)
 	}
 	if n, err := (&Target{}).Goroutines(t.Context()); n != -1 || err != nil {
 		t.Errorf("without a control listener: %d, %v", n, err)

@@ -287,7 +287,7 @@ func TestEndpoint(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	limits := items(LimitEntry{Meter: Give("concurrency"), Amount: Give(int64(3))})
+	limits := items(LimitEntry{Meter: Give("concurrency"), Amount: Give("3")})
 	doc := sample([]ModelEntry{{Name: Give("m")}}, PolicyEntry{Name: Give("p0"), Models: texts("*"), Limits: limits})
 	doc.Hosts.Value[0].Value.Keys.Value[0].Value.Limits = limits
 	doc.RelayKeys.Value[0].Value.Limits = limits
@@ -304,6 +304,12 @@ func TestGroups(t *testing.T) {
 	}
 	if g := tables.Accounts[0].Group; g.ID != 0 || g.Limits != nil {
 		t.Errorf("group without limits is %+v", g)
+	}
+	tables.Accept(5)
+	for _, g := range []*Group{&tables.Policies[0].Group, &tables.Hosts[0].Keys[0].Group, &tables.RelayKeys[0].Group, &tables.Accounts[0].Group} {
+		if g.Generation != 5 || tables.Generation != 5 {
+			t.Errorf("%s is of generation %d", g.Name, g.Generation)
+		}
 	}
 	many := make([]LimitEntry, limitsMax+1)
 	doc = sample([]ModelEntry{{Name: Give("m")}}, PolicyEntry{Name: Give("p0"), Models: texts("*"), Limits: items(many...)})

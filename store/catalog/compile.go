@@ -32,6 +32,7 @@ func Compile(doc *Document, resolve func(ref string) ([]byte, error)) (tables *T
 	c.compilePolicies(&root)
 	c.compileAccounts(&root)
 	c.compileRelayKeys(&root)
+	c.checkPrices()
 	if c.problems.Failed() {
 		return nil, c.problems.List()
 	}
@@ -50,6 +51,8 @@ type compiler struct {
 	models   registry[Model]
 	policies registry[Policy]
 	accounts registry[Account]
+	spenders map[any]spender           // owners of limits on cost
+	zones    map[string]*time.Location // by name; nil = there is none of that name
 }
 
 // secretsOf collects what the document holds in clear.

@@ -125,9 +125,11 @@ type RetryEntry struct {
 // A LimitEntry describes a Limit.
 type LimitEntry struct {
 	Meter    Field[string] `field:"meter"`
-	Amount   Field[int64]  `field:"amount"`
+	Amount   Field[string] `field:"amount"` // a whole number; of cost a decimal of USD
 	Window   Field[string] `field:"window"` // Go duration
 	Strategy Field[string] `field:"strategy"`
+	Period   Field[string] `field:"period"`   // of calendars, in place of a window
+	Timezone Field[string] `field:"timezone"` // of calendars
 	Reserve  Field[string] `field:"reserve"`
 }
 
@@ -143,6 +145,7 @@ type BudgetEntry struct {
 	USD      Field[string] `field:"usd"` // decimal
 	Period   Field[string] `field:"period"`
 	Timezone Field[string] `field:"timezone"`
+	Reserve  Field[string] `field:"reserve"`
 }
 
 // A RelayKeyEntry describes a RelayKey. Exactly one of SHA256 and Key is given.

@@ -56,7 +56,7 @@ func (c *compiler) hostKeys(at *Place, line int32, e *HostEntry, h *Host) {
 			Weight: int(c.number(&item, "weight", &f.Value.Weight, 1, 1, weightMax)),
 		}
 		k.Name = name(c, &item, i, f.Line, &f.Value.Name, names, k)
-		k.Group = c.group(&item, "host_key", h.Name+"/"+k.Name, &f.Value.Limits)
+		k.Group = c.group(&item, "host_key", h.Name+"/"+k.Name, &f.Value.Limits, h)
 		if required(c, &item, "value", f.Line, &f.Value.Value) {
 			if strings.HasPrefix(string(f.Value.Value.Value), storedScheme) {
 				later++

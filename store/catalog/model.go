@@ -22,6 +22,7 @@ type Binding struct {
 	Priority      int    // lower first
 	Weight        int    // ≥ 1, among equal priorities
 	Price         *Price // never nil; all zero when the catalog gives none
+	priced        bool   // the catalog gives one
 }
 
 // modelFlags matter to the translation between shapes.
@@ -146,6 +147,7 @@ func (c *compiler) bindings(at *Place, line int32, e *ModelEntry, m *Model) {
 			Priority:      int(c.number(&item, "priority", &f.Value.Priority, 0, 0, priorityMax)),
 			Weight:        int(c.number(&item, "weight", &f.Value.Weight, 1, 1, weightMax)),
 			Price:         shared,
+			priced:        e.Price.State != Absent || f.Value.Price.State != Absent,
 		}
 		if u := &f.Value.UpstreamModel; u.State == Given && c.wellNamed(item.Field("upstream_model"), u) {
 			b.UpstreamModel = u.Value

@@ -53,7 +53,7 @@ func (c *compiler) compilePolicies(root *Place) {
 		p := new(Policy)
 		c.tables.Policies = append(c.tables.Policies, p)
 		p.Name = name(c, &at, i, f.Line, &e.Name, c.policies, p)
-		p.Group = c.group(&at, "policy", p.Name, &e.Limits)
+		p.Group = c.group(&at, "policy", p.Name, &e.Limits, p)
 		c.allowed(&at, f.Line, e, p)
 		c.choose(&at, "pool", &e.Pool, pools, "keys are taken round-robin")
 		c.choose(&at, "rescue", &e.Rescue, rescues, "a stream that breaks ends in an error frame")

@@ -42,7 +42,7 @@ func (c *compiler) compileRelayKeys(root *Place) {
 		k.Name = name(c, &at, i, f.Line, &e.Name, names, k)
 		k.Account = find(c, &at, "account", f.Line, &e.Account, "account", c.accounts)
 		k.Policy = find(c, &at, "policy", f.Line, &e.Policy, "policy", c.policies)
-		k.Group = c.group(&at, "relay_key", k.Name, &e.Limits)
+		k.Group = c.group(&at, "relay_key", k.Name, &e.Limits, k)
 		k.ExpiresUnix = c.expiry(&at, &e.Expires)
 		if !c.token(&at, f.Line, e, k) {
 			continue

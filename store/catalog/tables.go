@@ -30,6 +30,26 @@ type Tables struct {
 	byGlob globIndex         // aliases with '*'
 }
 
+// Accept makes the tables one generation of a process, before anybody else sees
+// them.
+func (t *Tables) Accept(generation uint64) {
+	t.Generation = generation
+	for _, h := range t.Hosts {
+		for _, k := range h.Keys {
+			k.Group.Generation = generation
+		}
+	}
+	for _, p := range t.Policies {
+		p.Group.Generation = generation
+	}
+	for _, a := range t.Accounts {
+		a.Group.Generation = generation
+	}
+	for _, k := range t.RelayKeys {
+		k.Group.Generation = generation
+	}
+}
+
 // RelayKey finds a relay key by the SHA-256 of its text, or nil. Whether it is
 // enabled and not expired is the caller's to check.
 func (t *Tables) RelayKey(hash *[32]byte) *RelayKey { return t.byHash[*hash] }

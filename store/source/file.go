@@ -172,7 +172,7 @@ func (f *File) accept(c checked, apply func(*catalog.Tables)) {
 	now := time.Now()
 	f.live = identity{revision: c.revision, secrets: c.secrets}
 	f.refused = identity{}
-	c.tables.Generation = f.generation
+	c.tables.Accept(f.generation)
 	c.tables.LoadedUnix = now.Unix()
 	apply(c.tables)
 	f.mu.Lock()

@@ -1,8 +1,16 @@
-// Package state counts what limits limit. Loops hand Reservations to a lane,
-// the lane applies them to a store in batches, and the answers go back to the
-// loops; nobody waits. Memory is the store of a single process; every store
-// has the same semantics.
+// Package state counts what limits limit.
 //
-// Ownership: a Reservation belongs to the loop until it is submitted, then to
-// the lane until it comes back.
+// The unit of work is the Op: one loop's business with one counter group. A
+// loop keeps at most one Op per group under way. Lanes collect the Ops of all
+// loops and give them to a Store in batches; answers go back to the loops, and
+// nobody waits. Memory is the store of a single process; every store has the
+// same semantics.
+//
+// What an Op is granted is spent at the store at once, also what it is lent
+// beyond its need (a lease): a loop that dies with it leaves a limit under-used
+// and never exceeded. What was granted and not used goes back with the store
+// time of its grant, so that it never enlarges another window.
+//
+// Ownership: an Op belongs to its loop until it is submitted, then to the lane
+// until it comes back.
 package state

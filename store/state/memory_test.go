@@ -7,10 +7,11 @@ import (
 	"relay/store/state/statetest"
 )
 
-func TestMemoryConforms(t *testing.T) {
+func TestMemory(t *testing.T) {
+	clock := statetest.NewFakeClock()
 	statetest.Run(t, statetest.Subject{
-		New:          func(*testing.T) state.Store { return state.NewMemory() },
-		Clock:        statetest.NewFakeClock(),
+		New:          func(*testing.T) state.Store { return state.NewMemory(statetest.Loops) },
+		Clock:        clock,
 		ResolutionNs: 1,
 	})
 }

@@ -13,6 +13,24 @@ type shard struct {
 	live   int // groups in use
 }
 
+// A group is the state of one counter group. It holds no pointer, so a million
+// of them cost the garbage collector nothing. Owner: the shard that it is in.
+//
+// Slots are counted per group and not per rule: all concurrency limits of a
+// group count the same requests, and the count stays true when a new catalog
+// moves, removes or adds such a limit while requests run.
+type group struct {
+	id      uint64
+	stampNs int64 // to which the rules have advanced
+	restNs  int64 // from then on all rules are zero
+	slots   int64 // of concurrency, lent to all loops
+	rules   int32 // place of the rules in the shard's runs of that count
+	count   uint8 // of rules; 0 = this place is free
+}
+
+// atRest reports whether g says the same as no group at all.
+func (g *group) atRest(nowNs int64) bool { return g.slots == 0 && g.restNs <= nowNs }
+
 // scatter spreads ids that differ in few bits. The shard is chosen by the top
 // bits, the place in its index by the low ones.
 func scatter(id uint64) uint64 {
@@ -51,11 +69,7 @@ func (s *shard) insert(nowNs int64, of *catalog.Group) int32 {
 	s.groups[place] = group{id: of.ID, stampNs: nowNs, restNs: nowNs, count: uint8(n), rules: s.runs[n].take(n)}
 	s.live++
 	s.enter(of.ID, place)
-	rules := s.rules(&s.groups[place])
-	for k := range rules {
-		l := &of.Limits[k]
-		rules[k] = rule{meter: l.Meter, strategy: l.Strategy, windowNs: int64(l.Window)}
-	}
+	clear(s.rules(&s.groups[place]))
 	return place
 }
 
@@ -71,29 +85,23 @@ func (s *shard) enter(id uint64, place int32) {
 // rules is a view that dies with the next insert.
 func (s *shard) rules(g *group) []rule { return s.runs[g.count].at(g.rules, int(g.count)) }
 
-// advance brings the group at a place to now and to the limits as they are
-// configured by of. Levels that had drained under the limits seen before are
-// zero whatever is configured now, so that it makes no difference whether the
-// sweep came by.
-func (s *shard) advance(nowNs int64, place int32, of *catalog.Group) {
+// advance brings the group at a place to now and to the limits as o has them.
+// Rules that were at rest under the limits seen before are zero whatever is
+// configured now, so that it makes no difference whether the sweep came by.
+func (s *shard) advance(nowNs int64, place int32, o *Op) {
 	g := &s.groups[place]
-	if int(g.count) != len(of.Limits) {
-		s.recount(g, len(of.Limits))
+	limits := o.Group.Limits
+	if int(g.count) != len(limits) {
+		s.recount(g, len(limits))
 	}
-	elapsedNs, drained := max(nowNs-g.stampNs, 0), g.restNs <= nowNs
+	elapsedNs, rested := max(nowNs-g.stampNs, 0), g.restNs <= nowNs
 	g.stampNs = max(g.stampNs, nowNs)
-	g.restNs = nowNs
 	rules := s.rules(g)
 	for k := range rules {
-		u, l := &rules[k], &of.Limits[k]
-		if drained {
-			u.level = level{}
+		if rested {
+			rules[k] = rule{}
 		}
-		u.reform(l)
-		if isBucket(l) {
-			u.level = u.level.drain(elapsedNs, l.Amount)
-			g.restNs = max(g.restNs, nowNs+u.level.restNs(l.Amount))
-		}
+		rules[k].advance(elapsedNs, nowNs, &limits[k], o.Bounds[k])
 	}
 }
 
@@ -105,24 +113,6 @@ func (s *shard) recount(g *group, n int) {
 	rules := s.rules(g)
 	clear(rules[copy(rules, s.rules(&was)):])
 	s.runs[was.count].give(was.rules)
-}
-
-// take counts one request in a group that has been advanced to now, and
-// reports how many slots it lent.
-func (s *shard) take(nowNs int64, place int32, of *catalog.Group) (slots uint8) {
-	g := &s.groups[place]
-	rules := s.rules(g)
-	for k := range rules {
-		u, l := &rules[k], &of.Limits[k]
-		if isBucket(l) {
-			u.level = u.level.add(int64(l.Window))
-			g.restNs = max(g.restNs, nowNs+u.level.restNs(l.Amount))
-		} else {
-			slots = 1
-		}
-	}
-	g.slots += int64(slots)
-	return slots
 }
 
 // drop forgets the group at a place.

@@ -39,3 +39,9 @@ func (w wide) ceilDiv(d uint64) int64 {
 	}
 	return int64(q)
 }
+
+// floorDiv is w / d, rounded down. The quotient must fit in 63 bits.
+func (w wide) floorDiv(d uint64) int64 {
+	q, _ := bits.Div64(w.hi, w.lo, d)
+	return int64(q)
+}

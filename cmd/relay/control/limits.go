@@ -13,5 +13,5 @@ const (
 	writeTimeout      = 60 * time.Second // longer than a CPU profile of 30 s
 	idleTimeout       = 2 * time.Minute
 	shutdownTimeout   = time.Second
-	errorTextBytesMax = 4096 // of the last refused reload, in /readyz
+	errorTextBytesMax = 4096 // of an error in /readyz
 )

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,12 +29,22 @@ type Sources struct {
 	Catalog    func() source.Status
 	Reactor    func() reactor.Stats
 	Draining   func() bool
+	Store      func() Store
 	Readings   []Reading
 	Outcomes   []string // of attempts, by index; "" = no such outcome
 	Version    string
 	Commit     string
 	AdminToken string // "" = no profiles
 	Log        *slog.Logger
+}
+
+// A Store is how the store of the limits is.
+type Store struct {
+	Backend string    // memory or redis
+	LostAt  time.Time // zero: it is there
+	Error   string    // why it was lost
+	Note    string    // what that means
+	Refuses bool      // it means that this relay should get no new connections
 }
 
 // A Server answers operators and their tools.
@@ -143,6 +154,10 @@ type readiness struct {
 	LoadedAt       time.Time  `json:"loaded_at"`
 	LastError      string     `json:"last_error"`
 	LastErrorAt    *time.Time `json:"last_error_at"`
+	Store          string     `json:"store"`
+	StoreLostAt    *time.Time `json:"store_lost_at"`
+	StoreError     string     `json:"store_error"`
+	Note           string     `json:"note"`
 }
 
 // ready says whether new connections should come here. A refused reload does
@@ -154,9 +169,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 		Catalog: catalog.Path, Generation: catalog.Generation, Revision: catalog.Revision,
 		LoadedAt: catalog.LoadedAt, LastError: catalog.LastError,
 	}
-	if len(r.LastError) > errorTextBytesMax {
-		r.LastError = strings.ToValidUTF8(r.LastError[:errorTextBytesMax], "") + "…"
-	}
+	r.LastError = shortened(r.LastError)
 	if !catalog.LastErrorAt.IsZero() {
 		r.LastErrorAt = &catalog.LastErrorAt
 	}
@@ -165,7 +178,13 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 			r.LoopsAnswering++
 		}
 	}
-	r.Ready = !r.Draining && r.LoopsAnswering == r.Loops
+	store := s.sources.Store()
+	r.Store, r.StoreError = store.Backend, shortened(store.Error)
+	if !store.LostAt.IsZero() {
+		r.StoreLostAt = &store.LostAt
+	}
+	r.Ready = !r.Draining && r.LoopsAnswering == r.Loops && !store.Refuses
+	r.Note = r.note(store.Note)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if !r.Ready {
@@ -176,4 +195,27 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if err := encoder.Encode(r); err != nil {
 		s.sources.Log.Debug("readyz: caller left", "error", err.Error())
 	}
+}
+
+// note says in words what is the matter, "" = nothing.
+func (r *readiness) note(store string) string {
+	var notes []string
+	if r.Draining {
+		notes = append(notes, "a shutdown runs")
+	}
+	if silent := r.Loops - r.LoopsAnswering; silent > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d loops do not answer", silent, r.Loops))
+	}
+	if store != "" {
+		notes = append(notes, store)
+	}
+	return strings.Join(notes, "; ")
+}
+
+// shortened is an error text of bounded length.
+func shortened(text string) string {
+	if len(text) <= errorTextBytesMax {
+		return text
+	}
+	return strings.ToValidUTF8(text[:errorTextBytesMax], "") + "…"
 }

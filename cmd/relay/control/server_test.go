@@ -41,6 +41,7 @@ type started struct {
 	loops    []*fakeLoop
 	status   source.Status
 	draining bool
+	store    Store
 	server   *Server
 	url      string
 }
@@ -67,6 +68,7 @@ func start(t *testing.T, token string, loops ...*fakeLoop) *started {
 			return st
 		},
 		Draining: func() bool { return s.draining },
+		Store:    func() Store { return s.store },
 		Outcomes: []string{"ok", "", "refused"},
 		Readings: []Reading{
 			{Name: "inflight_requests", Help: "How many?", Value: func() float64 { return 7 }},
@@ -224,6 +226,45 @@ func TestReadyTellsWhatIsLive(t *testing.T) {
 	s.draining = true
 	if status, text := s.get("/readyz", ""); status != http.StatusServiceUnavailable || !strings.Contains(text, `"draining": true`) {
 		t.Errorf("while draining: %d %s", status, text)
+	}
+}
+
+// TestReadyTellsOfTheStore: a lost store makes a relay unready only when it
+// refuses; either way it is told.
+func TestReadyTellsOfTheStore(t *testing.T) {
+	silent := &fakeLoop{full: true}
+	lostAt := time.Unix(1700000200, 0).UTC()
+	for _, tt := range []struct {
+		name     string
+		store    Store
+		loops    []*fakeLoop
+		draining bool
+		status   int
+		note     string
+	}{
+		{"in memory", Store{Backend: "memory"}, []*fakeLoop{{}}, false, 200, ""},
+		{"shared", Store{Backend: "redis"}, []*fakeLoop{{}}, false, 200, ""},
+		{"local", Store{Backend: "redis", LostAt: lostAt, Error: "refused", Note: "by itself"}, []*fakeLoop{{}}, false, 200, "by itself"},
+		{"refuses", Store{Backend: "redis", LostAt: lostAt, Error: "refused", Note: "all refused", Refuses: true}, []*fakeLoop{{}}, false, 503, "all refused"},
+		{"all at once", Store{Backend: "redis", LostAt: lostAt, Error: strings.Repeat("x", 2*errorTextBytesMax), Note: "all refused", Refuses: true},
+			[]*fakeLoop{{}, silent}, true, 503, "a shutdown runs; 1 of 2 loops do not answer; all refused"},
+	} {
+		s := start(t, "", tt.loops...)
+		s.store, s.draining = tt.store, tt.draining
+		status, text := s.get("/readyz", "")
+		var r readiness
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		if status != tt.status || r.Ready != (status == 200) || r.Note != tt.note || r.Store != tt.store.Backend {
+			t.Errorf("%s: %d %s", tt.name, status, text)
+		}
+		if r.StoreLostAt == nil != tt.store.LostAt.IsZero() || r.StoreLostAt != nil && !r.StoreLostAt.Equal(lostAt) || r.StoreError != shortened(tt.store.Error) {
+			t.Errorf("%s: lost at %v because of %q", tt.name, r.StoreLostAt, r.StoreError)
+		}
+		if len(text) > 2*errorTextBytesMax {
+			t.Errorf("%s: %d bytes", tt.name, len(text))
+		}
 	}
 }
 

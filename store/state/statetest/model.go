@@ -1,215 +1,149 @@
 package statetest
 
 import (
-	"fmt"
 	"math/big"
-	"math/rand/v2"
-	"testing"
-	"time"
 
 	"relay/store/catalog"
 	"relay/store/state"
 )
 
-// A strategyModel is what a strategy means, in plain arithmetic.
-type strategyModel interface {
-	// waitNs is how long a request more would have to wait at a time; 0 = it
-	// would not.
-	waitNs(nowNs int64) int64
-	take(nowNs int64)
-	release()
+// A grant is units that were counted at a time.
+type grant struct {
+	atNs  int64
+	units int64
 }
 
-func newStrategyModel(l catalog.Limit) strategyModel {
-	switch {
-	case l.Meter == catalog.Concurrency:
-		return &gaugeModel{amount: l.Amount}
-	case l.Strategy == catalog.TokenBucket:
-		return &bucketModel{
-			content: new(big.Rat).SetInt64(l.Amount),
-			amount:  new(big.Rat).SetInt64(l.Amount),
-			perNs:   big.NewRat(l.Amount, int64(l.Window)),
+// A ruleModel is what a limit means, in plain arithmetic over all grants that
+// were ever made.
+type ruleModel struct {
+	limit  catalog.Limit
+	grants []grant
+	// Of buckets: what is in use, as a fraction, at a time.
+	level *big.Rat
+	nowNs int64
+	ebbs  []grant // whole units in use, whenever somebody looked
+}
+
+func newRuleModel(l catalog.Limit) *ruleModel {
+	return &ruleModel{limit: l, level: new(big.Rat)}
+}
+
+func (m *ruleModel) isBucket() bool {
+	return m.limit.Strategy == catalog.TokenBucket || m.limit.Strategy == catalog.LeakyBucket
+}
+
+// drain brings a bucket to now.
+func (m *ruleModel) drain(nowNs int64) {
+	m.level.Sub(m.level, m.drop(nowNs-m.nowNs))
+	if m.level.Sign() < 0 {
+		m.level.SetInt64(0)
+	}
+	m.nowNs = nowNs
+	m.ebbs = append(m.ebbs, grant{nowNs, new(big.Int).Quo(m.level.Num(), m.level.Denom()).Int64()})
+}
+
+// undrained is how many units of a return are in the bucket still: what could
+// not drain since the grant, or the lowest level since the span of the grant, if
+// that is this one or the one before.
+func (m *ruleModel) undrained(nowNs int64, r state.Return) int64 {
+	low, span := r.Units, r.GrantNs/state.EbbNs
+	for _, e := range m.ebbs {
+		if e.atNs/state.EbbNs >= span {
+			low = min(low, e.units)
 		}
 	}
-	panic(fmt.Sprintf("BUG: no model of strategy %d", l.Strategy))
-}
-
-// A bucketModel is a bucket of fractions.
-type bucketModel struct {
-	content, amount, perNs *big.Rat
-	nowNs                  int64
-}
-
-func (m *bucketModel) refill(nowNs int64) {
-	drop := new(big.Rat).Mul(m.perNs, new(big.Rat).SetInt64(nowNs-m.nowNs))
-	m.content.Add(m.content, drop)
-	if m.nowNs = nowNs; m.content.Cmp(m.amount) > 0 {
-		m.content.Set(m.amount)
+	if span < nowNs/state.EbbNs-1 {
+		low = 0
 	}
+	stays := new(big.Rat).Sub(new(big.Rat).SetInt64(r.Units), m.drop(nowNs-r.GrantNs))
+	if stays.Sign() < 0 {
+		return low
+	}
+	return max(low, new(big.Int).Quo(stays.Num(), stays.Denom()).Int64())
 }
 
-func (m *bucketModel) waitNs(nowNs int64) int64 {
-	m.refill(nowNs)
-	missing := new(big.Rat).Sub(big.NewRat(1, 1), m.content)
-	if missing.Sign() <= 0 {
+// drop is how much drains in so many nanoseconds.
+func (m *ruleModel) drop(ns int64) *big.Rat {
+	return new(big.Rat).Mul(big.NewRat(m.limit.Amount, int64(m.limit.Window)), new(big.Rat).SetInt64(ns))
+}
+
+// beginNs is the beginning of the window of now.
+func (m *ruleModel) beginNs(nowNs int64) int64 {
+	windowNs := int64(m.limit.Window)
+	if m.limit.Strategy != catalog.SessionWindow {
+		return nowNs - nowNs%windowNs
+	}
+	begin := nowNs
+	for i, g := range m.grants { // the sessions one after the other
+		if i == 0 || g.atNs >= begin+windowNs {
+			begin = g.atNs
+		}
+	}
+	if len(m.grants) == 0 || nowNs >= begin+windowNs {
+		return nowNs
+	}
+	return begin
+}
+
+// used is what counts at now.
+func (m *ruleModel) used(nowNs int64) *big.Rat {
+	if m.isBucket() {
+		m.drain(nowNs)
+		return m.level
+	}
+	beginNs, windowNs := m.beginNs(nowNs), int64(m.limit.Window)
+	var count, before int64
+	for _, g := range m.grants {
+		switch {
+		case g.atNs >= beginNs:
+			count += g.units
+		case g.atNs >= beginNs-windowNs && m.limit.Strategy == catalog.SlidingWindow:
+			before += g.units
+		}
+	}
+	sum := new(big.Rat).SetInt64(count)
+	return sum.Add(sum, new(big.Rat).Mul(new(big.Rat).SetInt64(before), big.NewRat(beginNs+windowNs-nowNs, windowNs)))
+}
+
+// available is how many whole units fit.
+func (m *ruleModel) available(nowNs int64) int64 {
+	free := new(big.Rat).Sub(new(big.Rat).SetInt64(m.limit.Amount), m.used(nowNs))
+	if free.Sign() <= 0 {
 		return 0
 	}
-	missing.Quo(missing, m.perNs)
-	ns, part := new(big.Int).QuoRem(missing.Num(), missing.Denom(), new(big.Int))
-	if part.Sign() > 0 {
-		return ns.Int64() + 1
-	}
-	return ns.Int64()
+	return new(big.Int).Quo(free.Num(), free.Denom()).Int64()
 }
 
-func (m *bucketModel) take(nowNs int64) {
-	m.refill(nowNs)
-	m.content.Sub(m.content, big.NewRat(1, 1))
+// take counts units.
+func (m *ruleModel) take(nowNs, n int64) {
+	if n == 0 {
+		return
+	}
+	if m.isBucket() {
+		m.drain(nowNs)
+		m.level.Add(m.level, new(big.Rat).SetInt64(n))
+		return
+	}
+	m.grants = append(m.grants, grant{nowNs, n})
 }
 
-func (m *bucketModel) release() {}
-
-// A gaugeModel counts what is lent.
-type gaugeModel struct{ amount, lent int64 }
-
-func (m *gaugeModel) waitNs(int64) int64 {
-	if m.lent < m.amount {
-		return 0
-	}
-	return state.ConcurrencyRetryNs
-}
-
-func (m *gaugeModel) take(int64) { m.lent++ }
-func (m *gaugeModel) release()   { m.lent-- }
-
-// A groupModel is a group with the models of its limits.
-type groupModel struct {
-	group *catalog.Group
-	rules []strategyModel
-}
-
-// draw makes a group of random limits: small ones, which deny, and odd and
-// large ones, which ask the arithmetic.
-func (b *bench) draw(rnd *rand.Rand) groupModel {
-	var limits []catalog.Limit
-	for range 1 + rnd.IntN(4) {
-		var l catalog.Limit
-		switch rnd.IntN(5) {
-		case 0:
-			l = concurrency(1 + rnd.Int64N(8))
-		case 1:
-			l = requests(1+rnd.Int64N(state.AmountMax), time.Duration(1+rnd.Int64N(int64(state.WindowMax))))
-		case 2:
-			l = requests(1+rnd.Int64N(5), time.Duration(1+rnd.Int64N(1e6)))
-		default:
-			l = requests(1+rnd.Int64N(20), time.Duration(1+rnd.Int64N(20e9)))
-		}
-		limits = append(limits, l)
-	}
-	m := groupModel{group: b.group(limits...)}
-	for _, l := range limits {
-		m.rules = append(m.rules, newStrategyModel(l))
-	}
-	return m
-}
-
-// random compares random use with the model.
-func random(t *testing.T, s Subject) {
-	for seed := range uint64(randomRuns) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		b := &bench{T: t, Subject: s, store: s.New(t), ids: seed << 32}
-		groups := make([]groupModel, 1+rnd.IntN(12))
-		for i := range groups {
-			groups[i] = b.draw(rnd)
-		}
-		var live []*lent
-		var retryNs int64 = 1
-		for step := range randomSteps {
-			switch {
-			case rnd.IntN(3) == 0:
-				b.pass(rnd, retryNs)
-			case len(live) > 0 && (len(live) == liveMax || rnd.IntN(3) == 0):
-				i := rnd.IntN(len(live))
-				live[i].release(b)
-				live[i] = live[len(live)-1]
-				live = live[:len(live)-1]
-			default:
-				l := &lent{chosen: choose(rnd, groups)}
-				l.reserve(b, fmt.Sprintf("seed %d step %d", seed, step))
-				if l.Granted {
-					live = append(live, l)
-				} else {
-					retryNs = l.RetryNs
-				}
-			}
-		}
-	}
-}
-
-// pass lets time pass: a bit, a lot, or just as long as a denied caller was
-// told, or a step less.
-func (b *bench) pass(rnd *rand.Rand, retryNs int64) {
-	ns := [...]int64{rnd.Int64N(1000), rnd.Int64N(1e9), rnd.Int64N(30e9), retryNs, retryNs - b.ResolutionNs}[rnd.IntN(5)]
-	ns -= ns % b.ResolutionNs
-	b.Clock.Advance(max(0, min(ns, int64(time.Hour))))
-}
-
-func choose(rnd *rand.Rand, groups []groupModel) []groupModel {
-	var chosen []groupModel
-	for _, i := range rnd.Perm(len(groups))[:rnd.IntN(min(len(groups), state.GroupsMax)+1)] {
-		chosen = append(chosen, groups[i])
-	}
-	return chosen
-}
-
-// lent is a reservation with the groups that it was drawn for.
-type lent struct {
-	*state.Reservation
-	chosen []groupModel
-}
-
-// reserve asks the store and the model, and compares.
-func (l *lent) reserve(b *bench, at string) {
-	var groups []*catalog.Group
-	for _, g := range l.chosen {
-		groups = append(groups, g.group)
-	}
-	nowNs := b.Clock.NowNs()
-	var waitNs int64
-	var denied int
-	var limit catalog.Limit
-	for i, g := range l.chosen {
-		for k, m := range g.rules {
-			if ns := m.waitNs(nowNs); ns > waitNs {
-				waitNs, denied, limit = ns, i, g.group.Limits[k]
-			}
-		}
-	}
-	l.Reservation = b.ask(groups...)
-	if l.Granted != (waitNs == 0) {
-		b.Fatalf("%s: granted %t, and the model waits %d ns for %+v", at, l.Granted, waitNs, limit)
-	}
-	if l.Granted {
-		for _, g := range l.chosen {
-			for _, m := range g.rules {
-				m.take(nowNs)
-			}
+// giveBack takes units off the grants of one time.
+func (m *ruleModel) giveBack(nowNs int64, r state.Return) {
+	if m.isBucket() {
+		m.drain(nowNs)
+		n := m.undrained(nowNs, r)
+		m.level.Sub(m.level, new(big.Rat).SetInt64(n))
+		for i := range m.ebbs {
+			m.ebbs[i].units = max(0, m.ebbs[i].units-n)
 		}
 		return
 	}
-	b.waits(l.Reservation, waitNs)
-	if b.ResolutionNs == 1 && (l.Denied != denied || l.Limit != limit) {
-		b.Fatalf("%s: denied by group %d, %+v, want %d, %+v", at, l.Denied, l.Limit, denied, limit)
-	}
-}
-
-// release gives it back, and now and then more than once.
-func (l *lent) release(b *bench) {
-	b.release(l.Reservation)
-	b.release(l.Reservation)
-	for _, g := range l.chosen {
-		for _, m := range g.rules {
-			m.release()
+	left := r.Units
+	for i := range m.grants {
+		if g := &m.grants[i]; g.atNs == r.GrantNs {
+			n := min(left, g.units)
+			g.units -= n
+			left -= n
 		}
 	}
 }
