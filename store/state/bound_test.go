@@ -55,8 +55,8 @@ func TestMemoryManyGroups(t *testing.T) {
 	}
 	perGroup := float64(heapBytes()-before) / n
 	t.Logf("%v, slowest %v, %.0f bytes per group", time.Since(began), slowest, perGroup)
-	if perGroup > 300 {
-		t.Errorf("%.0f bytes per group, want at most 300", perGroup)
+	if perGroup > 400 { // 250, and more under the race detector
+		t.Errorf("%.0f bytes per group, want at most 400", perGroup)
 	}
 
 	// One group goes on being used. At most n/sweepSteps Ops and a turn through
