@@ -1,6 +1,6 @@
 # The whole toolbox. `make` alone prints the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run build check test needs unit race sim fuzz wire bench microbench
+.PHONY: help run build check test needs unit race sim fuzz wire peers bench microbench
 
 GO       ?= go
 SEEDS    ?= 2000
@@ -53,7 +53,10 @@ fuzz: ## every fuzz target for FUZZTIME=20s
 wire: needs ## the built binary on real sockets
 	$(GO) test -count=1 -timeout 15m -tags integration ./cmd/...
 
-bench: build ## Relay, the goroutine gateways, HAProxy and nginx side by side, in some minutes
+peers: ## the proxies that the benchmark compares with, installed if root; left out where they are not
+	@.ci/needs.sh haproxy:haproxy nginx:nginx-light || echo "the benchmark leaves out what is missing"
+
+bench: build peers ## Relay, the goroutine gateways, HAProxy and nginx side by side, in some minutes
 	bin/relay-perf ladder --relay bin/relay --profile quick --out perf/out
 	bin/relay-perf report perf/out/latest.json --out perf/out/report.html
 
