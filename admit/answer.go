@@ -200,7 +200,7 @@ func (l *lease) fits(got *[state.RulesMax]int64, p *part) bool {
 func longest(o *state.Op) int {
 	rule := -1
 	for k := range o.Group.Limits {
-		if o.RetryNs[k] > 0 && (rule < 0 || o.RetryNs[k] > o.RetryNs[rule]) {
+		if o.RetryNs[k] != 0 && (rule < 0 || o.RetryNs[k] > o.RetryNs[rule]) {
 			rule = k
 		}
 	}

@@ -184,15 +184,13 @@ func (c *checker) settles(d *simDemand, used Use, counted bool) {
 			case l.Meter == catalog.Concurrency:
 			case l.Meter == catalog.Requests:
 				c.used[at]++
-			case p.charged>>k&1 == 1: // does not come back
-				c.used[at] += max(p.units[k], used.of(l.Meter))
-			default:
-				c.used[at] += used.of(l.Meter)
+			default: // what was charged does not come back
+				c.used[at] += max(p.charged[k], used.of(l.Meter))
 			}
-			if l.Meter == catalog.Requests || l.Meter == catalog.Concurrency || p.charged>>k&1 == 1 {
+			if l.Meter == catalog.Requests || l.Meter == catalog.Concurrency {
 				continue
 			}
-			if less := s.units[k] - used.of(l.Meter); less > 0 {
+			if less := min(s.units[k], s.units[k]+p.charged[k]-used.of(l.Meter)); less > 0 {
 				s.units[k] -= less
 				if into {
 					c.flow(p.rules, k, c.nowNs, -less)

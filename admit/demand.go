@@ -59,12 +59,12 @@ type part struct {
 	// What it reserves, or has reserved.
 	rules   *catalog.Group // the limits that units are of
 	units   [state.RulesMax]int64
-	grantNs int64  // store time of the grant; the earlier one of two; MaxInt64 = no units
-	epoch   uint32 // of the lease
-	again   bool   // it was asked for before, and there was no slot
-	charged uint8  // rules that were charged more than was granted, one bit each
-	packed  bool   // all units are of one packet
-	slot    bool   // it has taken a slot
+	grantNs int64                 // store time of the grant; the earlier one of two; MaxInt64 = no units
+	epoch   uint32                // of the lease
+	again   bool                  // it was asked for before, and there was no slot
+	charged [state.RulesMax]int64 // of units: charged beyond the grant
+	packed  bool                  // all units are of one packet
+	slot    bool                  // it has taken a slot
 }
 
 // Plan names the groups that have limits: policy, relay key, account, host key.
@@ -138,7 +138,7 @@ func (d *Demand) deny(g *catalog.Group, rule int, retryNs int64) {
 // reserve computes what the part wants by the limits of its lease.
 func (p *part) reserve() {
 	l := p.lease
-	p.rules, p.epoch, p.charged = l.group, l.epoch, 0
+	p.rules, p.epoch, p.charged = l.group, l.epoch, [state.RulesMax]int64{}
 	for k := range l.group.Limits {
 		p.units[k] = 0
 		if l.kinds[k] != slotRule {

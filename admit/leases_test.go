@@ -301,7 +301,7 @@ func TestSettle(t *testing.T) {
 		{"more", Use{}, Use{Input: 400, Output: 600}, true, []int64{9, 0, 1000, 2000}},
 		{"nothing sent", Use{}, Use{Input: 40, Output: 60}, false, []int64{9, 1000, 2000, 3000}},
 		{"charged on the way", Use{Input: 40, Output: 100}, Use{Input: 40, Output: 300}, true, []int64{9, 660, 1660, 2660}},
-		{"charged too much", Use{Input: 40, Output: 300}, Use{Input: 40, Output: 100}, true, []int64{9, 660, 1660, 2660}},
+		{"charged too much", Use{Input: 40, Output: 300}, Use{Input: 40, Output: 100}, true, []int64{9, 760, 1860, 2660}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, 1)

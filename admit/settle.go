@@ -60,11 +60,13 @@ func (l *lease) correct(nowNs int64, p *part, used *Use, end bool) {
 		switch n := used.of(l.group.Limits[k].Meter) - p.units[i]; {
 		case n > 0:
 			p.units[i] += n
-			p.charged |= 1 << i
+			p.charged[i] += n
 			l.charge[k] = min(l.charge[k]+n, state.AmountMax)
 			l.left[k] -= n
-		case n < 0 && end && same && p.charged>>i&1 == 0:
-			l.refund(nowNs, p, k, -n)
+		case n < 0 && end && same:
+			if n = min(-n, p.units[i]-p.charged[i]); n > 0 {
+				l.refund(nowNs, p, k, n)
+			}
 		}
 	}
 }

@@ -82,6 +82,7 @@ func (x *exchange) demand() {
 		return
 	}
 	x.enter(parked)
+	x.undecided = true
 	l.asked = true
 	l.wheel.arm(&x.timer, l.nowNs+int64(parkedMax))
 }
@@ -89,6 +90,7 @@ func (x *exchange) demand() {
 // decide goes on by what became of the demand.
 func (x *exchange) decide(v admit.Verdict) {
 	l, d := x.loop, &x.limits
+	x.undecided = false
 	l.wheel.disarm(&x.timer)
 	switch v {
 	case admit.Granted:
@@ -128,7 +130,12 @@ func (l *Loop) denialText(d *admit.Demand) string {
 	case catalog.Cost:
 		b = append(append(b, usage.FormatUSD(limit.Amount)...), " USD"...)
 	case catalog.Concurrency:
-		b = append(strconv.AppendInt(b, limit.Amount, 10), " requests at a time"...)
+		b = strconv.AppendInt(b, limit.Amount, 10)
+		if limit.Amount == 1 {
+			b = append(b, " request at a time"...)
+		} else {
+			b = append(b, " requests at a time"...)
+		}
 	default:
 		b = append(strconv.AppendInt(b, limit.Amount, 10), ' ')
 		b = append(b, limit.Meter.String()...)
@@ -148,7 +155,10 @@ func (l *Loop) denialText(d *admit.Demand) string {
 // it was never granted, else what it has not used.
 func (x *exchange) settleLimits() {
 	l, d := x.loop, &x.limits
-	l.forget(d)
+	if x.undecided { // its decision may be on its way
+		x.undecided = false
+		l.forget(d)
+	}
 	switch {
 	case d.Parked():
 		l.leases.Cancel(l.nowNs, d)
@@ -176,7 +186,7 @@ func (x *exchange) topUp() {
 	x.topUpAt = text + topUpTokens*topUpBytesPerToken
 	tokens := usage.Tokens{Output: text / topUpBytesPerToken}
 	cost := usage.Charge(&tokens, &x.event.Price)
-	used := admit.Use{Input: x.limits.Estimate.Expected.Input, Output: tokens.Output, Cost: cost.Total}
+	used := admit.Use{Output: tokens.Output, Cost: cost.Total}
 	x.loop.leases.Charge(x.loop.nowNs, &x.limits, used)
 }
 

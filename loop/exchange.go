@@ -79,6 +79,7 @@ type exchange struct {
 	multipart bool
 	detached  bool // parted from its client and given back
 	slot      bool // holds a slot of the in-flight cap
+	undecided bool // it was parked, and has not gone on
 	stalled   bool // the client reads too slowly: what produces output is paused
 	strip     bool // the usage chunk is ours and not passed on
 	http10    bool

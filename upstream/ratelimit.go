@@ -39,6 +39,10 @@ var countedNames = [...]struct{ openAI, anthropic string }{
 	CountedOutputTokens: {"tokens", "output-tokens"},
 }
 
+// clockSlack is by how many nanoseconds a time may be late of its second without
+// being the next one: loops and stores do not read their clocks at once.
+const clockSlack = 50e6
+
 // append appends the fields as the shape's vendor has them: OpenAI API
 // reference, rate limits in headers; Anthropic API reference, response headers.
 func (t *RateLimits) append(dst []byte, s wire.Shape) []byte {
@@ -68,7 +72,7 @@ func (r *RateLimit) appendAnthropic(dst []byte) []byte {
 	dst = appendCount(dst, "anthropic-ratelimit-", name, "-remaining", r.Left)
 	dst = append(append(append(dst, "anthropic-ratelimit-"...), name...), "-reset: "...)
 	at := time.Unix(0, r.RestAtUnixNs).UTC()
-	if at.Nanosecond() > 0 { // whoever waits so long is not early
+	if at.Nanosecond() > clockSlack { // whoever waits so long is not early
 		at = at.Truncate(time.Second).Add(time.Second)
 	}
 	return append(at.AppendFormat(dst, time.RFC3339), "\r\n"...)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestRateLimits(t *testing.T) {
-	at := time.Date(2026, 3, 4, 5, 6, 7, 1, time.UTC).UnixNano()
+	at := time.Date(2026, 3, 4, 5, 6, 7, clockSlack+1, time.UTC).UnixNano()
 	for _, tt := range []struct {
 		name   string
 		limits RateLimits

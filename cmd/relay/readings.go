@@ -109,7 +109,7 @@ func (r *relay) storeReadings() []control.Reading {
 			Value: total((*state.Outage).Answered)},
 		{Name: "store_lost_ops_total", Help: "Group operations without an answer, whose requests were refused. What did a lost store cost?", Counter: true,
 			Value: total((*state.Outage).Lost)},
-		{Name: "store_forgotten_total", Help: "Groups of which charges or returns were given up because the store was gone for too long. Are limits counted wrong?", Counter: true,
+		{Name: "store_forgotten_total", Help: "Groups of which charges or returns were given up, for the store was gone too long or failed. Are limits counted wrong?", Counter: true,
 			Value: func() float64 { return float64(h.store.Forgotten()) }},
 	}
 }

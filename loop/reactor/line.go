@@ -106,6 +106,7 @@ func (w *line) arrived(c gnet.Conn) {
 		w.in, w.at = w.in[:0], 0
 	}
 	switch {
+	case w.err != nil: // nothing more is taken: the reader must not miss a part
 	case err != nil:
 		w.err = err
 	case len(w.in)-w.at+len(p) > lineHeldMax:
@@ -118,7 +119,7 @@ func (w *line) arrived(c gnet.Conn) {
 	w.shard.awaitMail()
 }
 
-// gone notes that nothing more comes. Owner: the loop.
+// gone notes that nothing more comes. Any goroutine.
 func (w *line) gone(err error) {
 	if err == nil || errors.Is(err, io.EOF) { // gnet wraps it
 		err = io.EOF

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"relay/usage"
@@ -185,6 +186,22 @@ func TestLimits(t *testing.T) {
 			if a := r.call(chatPath, keyOne, chatStream); a.StatusCode != 200 {
 				t.Errorf("%d %s", a.StatusCode, a.body)
 			}
+		}
+		var calls sync.WaitGroup // all at once: some find no slot, and are asked for a second time
+		var served atomic.Int64
+		for range 6 {
+			calls.Go(func() {
+				switch a := r.call(chatPath, keyOne, chatStream); a.StatusCode {
+				case 200:
+					served.Add(1)
+				case 429:
+				default:
+					t.Errorf("%d %s", a.StatusCode, a.body)
+				}
+			})
+		}
+		if calls.Wait(); served.Load() == 0 {
+			t.Error("none of six got the slot")
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 // A limiter counts what the catalog limits, for all connections: the leases of
 // one loop over a store in memory, both under one mutex. What the leases ask of
 // the store is answered before the mutex is let go, so no goroutine waits for
-// an answer.
+// an answer; only for a second question when all slots are taken.
 type limiter struct {
 	mu        sync.Mutex
 	leases    *admit.Leases
@@ -60,14 +60,39 @@ func (l *limiter) answer() {
 		l.store.Apply(l.beganNs+l.nowNs, l.answering)
 		for _, o := range l.answering {
 			for _, d := range l.leases.Answered(l.nowNs, o) {
-				d.Demand.Owner.(*ticket).verdict = d.Verdict
+				t := d.Demand.Owner.(*ticket)
+				if t.verdict = d.Verdict; t.decided != nil {
+					close(t.decided)
+					t.decided = nil
+				}
 			}
 		}
 	}
 }
 
-// ask decides about the demand of a ticket, which says what it may use.
+// ask decides about the demand of a ticket, which says what it may use. Whoever
+// finds no slot is asked for once more a few milliseconds later, and waits.
 func (l *limiter) ask(t *ticket) admit.Verdict {
+	decided := l.begin(t)
+	if decided == nil {
+		return t.verdict
+	}
+	select {
+	case <-decided:
+		return t.verdict
+	case <-l.stop:
+	}
+	l.lock()
+	defer l.mu.Unlock()
+	if t.verdict == admit.Parked {
+		l.leases.Cancel(l.nowNs, &t.demand)
+		t.verdict = admit.Lost
+	}
+	return t.verdict
+}
+
+// begin asks, and returns what ends the wait when there is one.
+func (l *limiter) begin(t *ticket) (decided <-chan struct{}) {
 	l.lock()
 	defer l.mu.Unlock()
 	if t.route.ID.Metered() {
@@ -79,7 +104,11 @@ func (l *limiter) ask(t *ticket) admit.Verdict {
 	}
 	t.verdict = l.leases.Ask(l.nowNs, &t.demand)
 	l.answer()
-	return t.verdict
+	if t.verdict != admit.Parked {
+		return nil
+	}
+	t.decided = make(chan struct{})
+	return t.decided
 }
 
 // settle ends a granted demand with what its row says was used.

@@ -40,7 +40,8 @@ type ticket struct {
 	body    *body // nil before it is read and once it is not needed
 
 	scan      wire.Scan
-	name      []byte // model as the caller wrote it
+	name      []byte        // model as the caller wrote it
+	decided   chan struct{} // closed when a parked demand is decided; nil = nobody waits
 	demand    admit.Demand
 	verdict   admit.Verdict // on it
 	slot      bool          // holds a slot of the in-flight cap

@@ -53,9 +53,6 @@ func (c *compiler) compileModels(root *Place) {
 		c.tables.byName[m.Name] = m
 		c.bindings(&at, f.Line, &f.Value, m)
 		m.Flags = c.flags(&at, &f.Value.Flags, modelFlags)
-		if most := &f.Value.MaxOutputTokens; most.State == Given {
-			c.problems.Warn(at.Field("max_output_tokens"), most.Line, "has no effect in this version")
-		}
 		m.MaxOutputTokens = c.number(&at, "max_output_tokens", &f.Value.MaxOutputTokens, 0, 1, outputTokensMax)
 	}
 	for i := range entries {

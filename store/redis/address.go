@@ -110,7 +110,7 @@ func parseAddr(addr string) (endpoint, error) {
 // checkHost wants host:port.
 func checkHost(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
-	if err != nil || host == "" {
+	if err != nil || host == "" || strings.ContainsAny(host, "@/") { // a password without its scheme
 		return errors.New("is not of the form host:port, or redis://user:password@host:port/db")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

@@ -223,8 +223,11 @@ func (v *view) restUs(k int, l *catalog.Limit) int64 {
 	case c == sliding && s[1] > 0, c == fixed && s[0] > 0:
 		rest = v.endUs(window) - now
 	}
-	return int64(max(rest, 0))
+	return int64(min(max(rest, 0), waitMaxUs))
 }
+
+// waitMaxUs is the longest wait that is told.
+const waitMaxUs = float64(state.WaitMaxNs / 1000)
 
 // retryNs is how long until n units fit in a rule that has refused them, at
 // least one step of the clock.
@@ -248,7 +251,7 @@ func (v *view) retryNs(k int, l *catalog.Limit, n int64) int64 {
 	case calendar:
 		wait = s[2] - now
 	}
-	return int64(max(wait, 1)) * 1e3
+	return int64(min(max(wait, 1), waitMaxUs)) * 1e3
 }
 
 // slideUs is how long until need fits in a sliding window: within this window

@@ -326,6 +326,29 @@ func TestScriptError(t *testing.T) {
 	}
 }
 
+// TestSpoiledRecord: a record that somebody else has written into is none, and
+// harms no other group.
+func TestSpoiledRecord(t *testing.T) {
+	for name, spoil := range map[string][]string{
+		"limits and kinds": {"SETRANGE", "{s00}g:0000000000000001", "6", "ZZZZZ"},
+		"kinds":            {"SETRANGE", "{s00}g:0000000000000001", "8", "\x00\x00\x00\x00\x00\x00\xf8\x7f"},
+		"longer":           {"APPEND", "{s00}g:0000000000000001", "12345"},
+		"short":            {"SET", "{s00}g:0000000000000001", strings.Repeat("x", 57)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			s := open(t, redis.Options{}, server)
+			got(t, s, group(1, window(10)), 1)
+			server.Do(spoil...)
+			other, o := ask(group(2, window(10)), 1), ask(group(1, window(20), slots(5)), 1)
+			apply(s, other, o)
+			if other.Lost || o.Lost || o.Got[0] != 1 {
+				t.Errorf("lost %v and %v, got %d: %v", other.Lost, o.Lost, o.Got[0], s.Err())
+			}
+		})
+	}
+}
+
 // TestPausedTags loses the groups of all tags with the first one: they are on
 // one server, and each would wait for the deadline.
 func TestPausedTags(t *testing.T) {

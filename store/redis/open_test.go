@@ -84,6 +84,7 @@ func TestOpenRefuses(t *testing.T) {
 		o          redis.Options
 	}{
 		{"no address", "no address", redis.Options{}},
+		{"a password without a scheme", "host:port", redis.Options{Addrs: []string{"secret@127.0.0.1:6379"}}},
 		{"no port", "host:port", redis.Options{Addrs: []string{"localhost"}}},
 		{"port of a letter", "has a port", redis.Options{Addrs: []string{"localhost:x"}}},
 		{"scheme", "scheme that is none of redis", redis.Options{Addrs: []string{"http://localhost:1"}}},

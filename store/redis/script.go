@@ -55,6 +55,7 @@ var tick = template.Must(template.New("tick").Funcs(template.FuncMap{
 	"leaseMin":   func() int64 { return state.LeaseMin },
 	"leaseParts": func() int64 { return state.LeaseParts },
 	"leaseUs":    func() int64 { return state.LeaseNs / 1e3 },
+	"waitMaxUs":  func() int64 { return state.WaitMaxNs / 1000 },
 	"ebbUs":      func() int64 { return state.EbbNs / 1e3 },
 	"gaugeUs":    func() int64 { return gaugeLease.Microseconds() },
 	"guardMs":    func() int64 { return guardTTL.Milliseconds() },

@@ -218,7 +218,6 @@ var problemCases = []struct {
 	{"fallback", "fallback: []", "fallback: [gpt-5]", "policies[0].fallback", "no other model is tried", true},
 	{"rescue", "rescue: off", "rescue: hold", "policies[0].rescue", "hold is not enforced by this version", true},
 	{"hang-up", "on_hangup: cancel", "on_hangup: drain", "policies[0].on_hangup", "drain is not enforced by this version", true},
-	{"output of a model", "# max_output_tokens", "max_output_tokens", "models[0].max_output_tokens", "has no effect in this version", true},
 	{"flag of a model", "    flags: []", "    flags: [reasoning: adaptive]", "models[0].flags[0]", "reasoning: adaptive has no effect", true},
 	{"unknown flag", "[no_stream_options]", "[no_stream]", "hosts[0].flags[0]", "is none of: no_stream_options", false},
 	{"stored", `"file:SECRET_FILE"`, "stored:OPENAI", "hosts[0].keys[1].value", "stored: is not enforced by this version", true},

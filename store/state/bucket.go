@@ -67,7 +67,7 @@ func (l level) waitNs(n, amount, windowNs int64) int64 {
 	if over.isZero() {
 		return 0
 	}
-	return over.ceilDiv(uint64(amount))
+	return over.ceilDivMost(uint64(amount), WaitMaxNs)
 }
 
 // restNs is how long until the bucket is empty of units.
@@ -75,5 +75,5 @@ func (l level) restNs(amount int64) int64 {
 	if l.isZero() {
 		return 0
 	}
-	return l.ceilDiv(uint64(amount))
+	return l.ceilDivMost(uint64(amount), WaitMaxNs)
 }

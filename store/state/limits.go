@@ -30,6 +30,10 @@ const (
 	// the bucket is busy. It is longer than most requests.
 	EbbNs = int64(2 * time.Minute)
 
+	// WaitMaxNs bounds the waits of debts: 73 years. Added to a time of today it
+	// is a time.
+	WaitMaxNs = 1 << 61
+
 	// NeverNs is the wait for more units than the limit ever has.
 	NeverNs = math.MaxInt64
 )

@@ -31,6 +31,21 @@ func (w wide) minus(o wide) wide {
 	return wide{hi, lo}
 }
 
+// ceilDivMost is w / d, rounded up, and at most so many.
+func (w wide) ceilDivMost(d uint64, most int64) int64 {
+	if w.hi >= d {
+		return most
+	}
+	q, rest := bits.Div64(w.hi, w.lo, d)
+	if q >= uint64(most) {
+		return most
+	}
+	if rest != 0 {
+		q++
+	}
+	return int64(q)
+}
+
 // ceilDiv is w / d, rounded up. The quotient must fit in 63 bits.
 func (w wide) ceilDiv(d uint64) int64 {
 	q, rest := bits.Div64(w.hi, w.lo, d)

@@ -8,8 +8,9 @@ const (
 	ParamBytesMax     = 128      // the field name in an error, before it is escaped
 	RequestIDBytesMax = 128      // the request id in an error, before it is escaped
 
-	TokensMax  = 1 << 32 // tokens of one kind in one request; larger numbers count as this
-	ChoicesMax = 1 << 20 // "n" or "best_of"; larger numbers count as this
+	TokensMax      = 1 << 32 // tokens of one kind in one request; larger numbers count as this
+	choicesUnclear = 128     // taken for an "n" that is no plain integer: the most that OpenAI's API takes
+	ChoicesMax     = 1 << 20 // "n" or "best_of"; larger numbers count as this
 
 	ModelPageMax     = 1000 // models in one page of an Anthropic list
 	ModelPageDefault = 20   // the same when the caller names no limit

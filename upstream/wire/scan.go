@@ -267,7 +267,10 @@ func (s *Scan) takeValue(tok token, span Span) {
 	case fieldMaxPreferred:
 		s.preferred, s.hasPreferred = s.count(tok)
 	case fieldN, fieldBestOf:
-		n, _ := s.count(tok)
+		n, ok := s.count(tok)
+		if !ok && tok != tokNull { // a host may read it as one
+			n = choicesUnclear
+		}
 		s.N = max(s.N, n)
 	}
 }

@@ -28,6 +28,7 @@ var cases = []struct {
 	{"a calendar may be changed", calendarChanged},
 	{"more than there ever is never fits", never},
 	{"a need without a want looks and takes nothing", look},
+	{"a debt of many windows is waited for", abyss},
 	{"a denial takes nothing of any rule", nothing},
 	{"a denial lends nothing, whoever denies", nothingLent},
 	{"what waits together is granted as far as it is there", together},
@@ -292,4 +293,23 @@ func together(b *bench) {
 	b.apply(o)
 	b.granted(g, 1)
 	b.denied(g, 1)
+}
+
+// A debt may be of more time than a clock has room for.
+func abyss(b *bench) {
+	for _, charge := range []int64{30_000, 70_000, 1e12, state.AmountMax} {
+		for _, amount := range []int64{1, 100} {
+			g := b.group(bucket(amount, state.WindowMax))
+			debt := op(g, 0)
+			debt.Charge[0] = charge
+			b.apply(debt)
+			b.Clock.Advance(3600 * second)
+			o := op(g, amount)
+			b.apply(o)
+			b.gotNothing(o)
+			if o.RetryNs[0] < int64(state.WindowMax) || o.RetryNs[0] > state.WaitMaxNs || o.RestNs[0] < o.RetryNs[0]/2 || o.RestNs[0] > state.WaitMaxNs {
+				b.Errorf("a debt of %d at %d a window: wait %d, rest %d", charge, amount, o.RetryNs[0], o.RestNs[0])
+			}
+		}
+	}
 }
