@@ -22,22 +22,15 @@ func NewMailbox[T any](max int, wake func()) *Mailbox[T] {
 
 // Put adds an item, or reports false when the box is full: the sender refuses
 // what it was about as overloaded.
-func (b *Mailbox[T]) Put(item T) bool { return b.put(item, true) }
-
-// PutQuiet adds an item without waking the owner, who finds it in front of what
-// the next Put brings: for what only matters to later items. It does wake when
-// the box is half full.
-func (b *Mailbox[T]) PutQuiet(item T) bool { return b.put(item, false) }
-
-func (b *Mailbox[T]) put(item T, urgent bool) bool {
+func (b *Mailbox[T]) Put(item T) bool {
 	b.mu.Lock()
 	if len(b.items) >= b.max {
 		b.mu.Unlock()
 		return false
 	}
 	b.items = append(b.items, item)
-	wake := !b.woken && (urgent || len(b.items) > b.max/2)
-	b.woken = b.woken || wake
+	wake := !b.woken
+	b.woken = true
 	b.mu.Unlock()
 	if wake {
 		b.wake()
@@ -56,17 +49,6 @@ func (b *Mailbox[T]) Take(spare []T) []T {
 	b.woken = false
 	b.mu.Unlock()
 	return batch
-}
-
-// Due is how many items wait for an owner who was woken: 0 while all that is
-// there was put quietly.
-func (b *Mailbox[T]) Due() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.woken {
-		return 0
-	}
-	return len(b.items)
 }
 
 // Len is how many items wait.

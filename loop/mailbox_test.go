@@ -106,34 +106,3 @@ func TestMailboxRace(t *testing.T) {
 		t.Errorf("%d items and %d wakes are left", b.Len(), len(wake))
 	}
 }
-
-// TestMailboxQuiet: a quiet item wakes nobody, comes before what is put later,
-// and a box that is half full wakes in any case.
-func TestMailboxQuiet(t *testing.T) {
-	wakes := 0
-	b := NewMailbox[int](8, func() { wakes++ })
-	b.PutQuiet(1)
-	b.PutQuiet(2)
-	if wakes != 0 || b.Len() != 2 || b.Due() != 0 {
-		t.Fatalf("%d wakes, %d items, %d due", wakes, b.Len(), b.Due())
-	}
-	b.Put(3)
-	b.Put(4)
-	b.PutQuiet(5)
-	if b.Due() != 5 {
-		t.Errorf("%d due behind a wake", b.Due())
-	}
-	if got := b.Take(nil); wakes != 1 || !slices.Equal(got, []int{1, 2, 3, 4, 5}) {
-		t.Errorf("%d wakes, batch %v", wakes, got)
-	}
-	for i := range 8 {
-		b.PutQuiet(i)
-	}
-	if wakes != 2 || b.PutQuiet(8) || b.Put(9) {
-		t.Errorf("%d wakes, and the full box took more", wakes)
-	}
-	b.Take(nil)
-	if b.Put(1); wakes != 3 {
-		t.Errorf("%d wakes behind a Take", wakes)
-	}
-}

@@ -74,14 +74,15 @@ func TestConformanceCluster(t *testing.T) {
 	conform(t, redistest.StartCluster(t, 3), redis.Options{Tags: 16, Lanes: 2})
 }
 
-// TestConformanceOthers holds other servers to it, where they are installed. make
-// says where they are not: go test keeps quiet about tests that are skipped.
+// TestConformanceOthers holds other servers to it, those that are installed. make
+// says which are not: go test keeps quiet about what a test that passes prints.
 func TestConformanceOthers(t *testing.T) {
 	for _, program := range []string{"valkey-server", "dragonfly"} {
+		if !redistest.Installed(program) {
+			t.Logf("%s is not installed: the store is not tested on it", program)
+			continue
+		}
 		t.Run(program, func(t *testing.T) {
-			if !redistest.Installed(program) {
-				t.Skip(program, "is not installed: not tested")
-			}
 			conform(t, []*redistest.Server{redistest.StartProgram(t, program)}, redis.Options{Tags: 4})
 		})
 	}

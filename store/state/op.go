@@ -55,7 +55,7 @@ func (o *Op) Clear() {
 // store can be told, or given up and counted as such. The loop must not send
 // them again.
 func (o *Op) Lose() {
-	o.unanswer()
+	o.Begin()
 	o.Lost = true
 }
 
@@ -66,12 +66,9 @@ func (o *Op) Lent() int64 { return o.known }
 // SetLent is for stores: it notes how many slots the Op has now.
 func (o *Op) SetLent(n int64) { o.known = n }
 
-// unanswer takes away the answer of an earlier use.
-func (o *Op) unanswer() {
+// Begin is for stores: it takes away the answer of an earlier use.
+func (o *Op) Begin() {
 	o.Lost, o.Keep, o.NowNs = false, 0, 0
 	o.Got, o.Extra, o.Left = [RulesMax]int64{}, [RulesMax]int64{}, [RulesMax]int64{}
 	o.RestNs, o.RetryNs = [RulesMax]int64{}, [RulesMax]int64{}
 }
-
-// Begin is for stores: it takes away the answer of an earlier use.
-func (o *Op) Begin() { o.unanswer() }
