@@ -4,6 +4,6 @@
 // one run, and the same seed is the same run.
 //
 // At the end of a run nothing may be left: no exchange, connection, timer,
-// buffer, slot or reservation; every request of a known key has exactly one
+// buffer, slot or lease; every request of a known key has exactly one
 // usage row; every answer that a client took for whole was its own.
 package sim

@@ -1,5 +1,5 @@
 // Package statetest is the conformance suite of state stores: whatever counts
-// behind the Reservation contract passes it, so that limits mean the same in
+// behind state.Store passes it, so that limits mean the same in
 // one process and over many.
 //
 // A strategy that is added brings a strategyModel, which says what it means in
