@@ -2,7 +2,6 @@
 // behind state.Store passes it, so that limits mean the same in
 // one process and over many.
 //
-// A strategy that is added brings a strategyModel, which says what it means in
-// plain arithmetic, and a place in the tables of limits that the random runs
-// draw from.
+// A strategy that is added gets its meaning in plain arithmetic in the model, its
+// cases, and a place among the limits that the random runs draw.
 package statetest
